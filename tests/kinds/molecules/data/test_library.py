@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import os
 import subprocess
 import sys
 import zipfile
@@ -70,32 +69,22 @@ def test_format_is_told_by_the_name():
             format_of(name)
 
 
-def test_the_field_with_smiles_is_found(written):
-    texts = {
-        "CCO\nCCN a\n": (None, 0),
-        "M0\tCCO\nM1\tCCN\n": (None, 1),
-        "# all\nM 0;x;CCO\nM 1;x;CCN\n": (";", 2),
-        "I came\nI saw\n": None,  # RDKit would read I
-        "C G Am F\nC G\n": None,
-    }
-    for text, field in texts.items():
-        assert find_field(written("a.txt", text)) == field
-
-
 @pytest.mark.parametrize(
-    ("text", "kind"),
+    ("text", "field", "kind"),
     [
-        ("CCO\nCCN a\n", "SMILES"),
-        ("M0\tCCO\nM1\tCCN\n", "SMILES"),
-        ("# all\nid;SMILES;y\na;CCO;1\nb;CCN;2\n", "CSV"),
-        ("I came\nI saw\n", ""),
+        ("CCO\nCCN a\n", (None, 0), "SMILES"),
+        ("M0\tCCO\nM1\tCCN\n", (None, 1), "SMILES"),
+        ("# all\nM 0;x;CCO\nM 1;x;CCN\n", (";", 2), "SMILES"),
+        ("# all\nid;SMILES;y\na;CCO;1\nb;CCN;2\n", (";", 1), "CSV"),
+        ("I came\nI saw\n", None, ""),  # RDKit would read I
+        ("C G Am F\nC G\n", None, ""),
     ],
 )
-def test_the_format_of_an_unknown_name_is_told_by_the_content(tmp_path, text, kind):
-    (tmp_path / "a.dat").write_text(text)
-    assert holds_smiles(tmp_path / "a.dat") is bool(kind)
+def test_content_tells_the_field_with_smiles_and_the_format_of_an_unknown_name(written, text, field, kind):
+    path = written("a.dat", text)
+    assert (find_field(path), holds_smiles(path)) == (field, bool(kind))
     with nullcontext() if kind else pytest.raises(InputError, match=r"a\.dat: unknown kind of file; "):
-        assert format_of(tmp_path / "a.dat") == kind
+        assert format_of(path) == kind
 
 
 NAMED = "CCO ethanol, absolute\n\n  c1ccccc1\tbenzene\nN\n   \nC1CC broken\n"
@@ -138,11 +127,6 @@ def test_good_and_odd_files_are_read(written, name, content, smiles):
     assert read(written(name, content)) == smiles
 
 
-def test_quotes_around_smiles_are_no_part_of_them(written):
-    rows = read_rows(written("a.smi", 'CCN b\n"CCO" my "own" name\n"CCC"\n"C\n'))
-    assert [row[1:3] for row in rows] == [("CCN", "b"), ("CCO", 'my "own" name'), ("CCC", ""), ('"C', "")]
-
-
 def test_columns_of_a_table(written):
     assert read(written("a.csv.gz", QUOTED), "name") == ["ethanol", "nothing", "NA"]
     table = columns(written("a.csv", "id, smiles\n1,C\n2\n3,N\n"), 2)
@@ -159,6 +143,7 @@ def test_columns_of_a_table(written):
         ("a.smi.gz", "\nsmiles id\nC 1, a\n\n  \n N\t2", [(3, "C", "1, a"), (6, "N", "2")]),
         ("a.csv", "smiles,name\nC,1\n\nN\n", [(2, "C", "1"), (4, "N", "")]),
         ("a.csv", '\n\nsmiles,Mol ID\nC,"A\nB"\nN,2\r\n\r\n', [(4, "C", "A\nB"), (6, "N", "2")]),
+        ("a.smi", 'CCN b\n"CCO" my "own"\n"C\n', [(1, "CCN", "b"), (2, "CCO", 'my "own"'), (3, '"C', "")]),
         ("a.smi", "CCO |$a;b$,r|  Z1 x\nCO a|b\n", [(1, "CCO |$a;b$,r|", "Z1 x"), (2, "CO", "a|b")]),
         ("a.cxsmiles", "smiles\tid\tType\nCCO |r|\tZ1\tS\n", [(2, "CCO |r|", "Z1")]),
         ("a.smi", "M0 CCO |r| x\nM1 CCN y\n", [(1, "CCO |r|", "M0"), (2, "CCN", "M1")]),
@@ -312,10 +297,8 @@ def test_no_file_and_a_folder(tmp_path):
     with pytest.raises(InputError, match=r"a\.csv: no such file$"):
         read(tmp_path / "a.csv")
     (tmp_path / "b.smi").mkdir()
-    os.mkfifo(tmp_path / "c.smi")
-    for name in ("b.smi", "c.smi"):
-        with pytest.raises(InputError, match=f"{name}: is a folder, a pipe or a device"):
-            read(tmp_path / name)
+    with pytest.raises(InputError, match=r"b\.smi: is a folder, a pipe or a device"):
+        read(tmp_path / "b.smi")
 
 
 def test_memory_does_not_grow_with_the_file(written, capsys):

@@ -51,15 +51,6 @@ def test_ids(vocabulary):
         vocabulary.encode("CF", 8)
 
 
-def test_vocabulary_file(vocabulary, tmp_path):
-    (tmp_path / "vocabulary.json").write_text(vocabulary.to_json())
-    loaded = Vocabulary.load(tmp_path / "vocabulary.json")
-    assert loaded == vocabulary
-    assert loaded.hash == vocabulary.hash
-    assert loaded.hash != Vocabulary().extended("CF").hash
-    assert json.loads((tmp_path / "vocabulary.json").read_text())["kind"] == "smiles"
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -82,9 +73,8 @@ SETTINGS = {"length": 9, "validation_fraction": 0.2, "max_too_long_share": 0.5}
 
 def small(rows=ROWS, **changes):
     published = changes.pop("validation_rows", None)
-    return prepare(
-        map(library.Row, count(1), rows), Molecules(source="x.smi", **SETTINGS | changes), published
-    )
+    settings = Molecules(source="x.smi", **SETTINGS | changes)
+    return prepare(map(library.Row, count(1), rows), settings, published)
 
 
 @pytest.mark.parametrize("identity", ["smiles", "inchikey", "tautomer"])

@@ -35,16 +35,6 @@ def rdkit_fingerprints(smiles):
     return [morgan.GetFingerprint(Chem.MolFromSmiles(text)) for text in smiles]
 
 
-def test_nearest_is_the_largest_of_rdkits_bulk_similarities():
-    known, asked = SMILES[1:], [*SMILES, "CC(=O)Nc1ccc(O)cc1", "[Na+].[Cl-]"]
-    own = Neighbours(fingerprints(known)).similarity(fingerprints(asked))
-    theirs = rdkit_fingerprints(known)
-    expected = [max(DataStructs.BulkTanimotoSimilarity(each, theirs)) for each in rdkit_fingerprints(asked)]
-    assert own.tolist() == expected
-    assert own[1:10].tolist() == [1] * 9
-    assert own[-1] < 1
-
-
 def test_pairs_have_rdkits_similarity():
     ones, others = SMILES, SMILES[::-1]
     own = similarity_of_pairs(fingerprints(ones), fingerprints(others))
