@@ -36,10 +36,8 @@ CASES = {  # data, K, and whether all walks can be proven
 @pytest.mark.parametrize("case", CASES)
 def test_bytes_are_those_of_the_oracle(case, monkeypatch):
     data, size, proven = CASES[case]
-    works = []
-    monkeypatch.setattr(
-        cpu, "workspace", lambda *sizes: works.append(workspace.workspace(*sizes)) or works[-1]
-    )
+    works, make = [], workspace.workspace
+    monkeypatch.setattr(cpu, "workspace", lambda *sizes: works.append(make(*sizes)) or works[-1])
     jumps, settings = np.zeros(10, np.int64), {"vocabulary_size": size, "steps": 10, "seed": 3}
     queries, numbers = data[:60], np.arange(60)
     fast = cpu.pair_rows(data, queries, numbers, **settings, threads=1, jumps=jumps)
