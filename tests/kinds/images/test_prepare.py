@@ -297,10 +297,8 @@ def test_further_frames_and_second_copies_are_counted(folder):
     first.save(root / "b.png", save_all=True, append_images=[second])
     raw = read_folder(root, progress=False)
     assert raw.images[:, 0, 0, 0].tolist() == [0, 0, 7]
-    assert raw.notes == (
-        f"{root}: 1 of 3 images have several frames; the first is read",
-        f"{root}: 1 of 3 images have the name of another one, with another suffix",
-    )
+    said = ("several frames; the first is read", "the name of another one, with another suffix")
+    assert raw.notes == tuple(f"{root}: 1 of 3 images have {what}" for what in said)
 
 
 def test_an_absent_or_empty_folder_is_named(tmp_path):

@@ -212,17 +212,13 @@ def test_a_shipped_vocabulary_of_groups_loads_at_once():
     assert time.process_time() - started < 2
 
 
-def vocabulary_of_drugs():
-    symbols = {token for text in DRUGS for token in tokenize_groups(Chem.CanonSmiles(text))}
-    return Vocabulary(kind="groups").extended(symbols)
-
-
 def heavy_atoms(smiles):
     return Chem.MolFromSmiles(smiles.replace("*", "[2H]")).GetNumHeavyAtoms()
 
 
 def test_the_grammar_accepts_whole_molecules_and_no_other_rows():
-    vocabulary, length = vocabulary_of_drugs(), 16
+    symbols = {token for text in DRUGS for token in tokenize_groups(Chem.CanonSmiles(text))}
+    vocabulary, length = Vocabulary(kind="groups").extended(symbols), 16
     whole = torch.tensor([vocabulary.encode(Chem.CanonSmiles(text), length) for text in DRUGS])
     noise = torch.full((len(DRUGS), length, vocabulary.size), 1e-6, dtype=torch.float64)
     grammar = vocabulary.grammar(length)

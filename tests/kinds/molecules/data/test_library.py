@@ -202,6 +202,7 @@ PACKED = gzip.compress(b"C\n" * 9, mtime=0)
         ("a.sdf", b"CCO\n" * 100_002, r"no end of a record \(\$\$\$\$\) up to line 100001: not an SDF file"),
         ("a.csv", b'\n\nsmiles,name\nC,x\nN,"a" b\n', "the record in line 5 has a stray quote"),
         ("a.smi.gz", PACKED[:-9], "not a readable SMILES file: Compressed file ended"),
+        ("a.xlsx", b"smiles\nC\n", "not a readable Excel file: File is not a zip file"),
     ],
 )
 def test_refusals(written, name, content, message):
@@ -217,20 +218,6 @@ def test_records_without_a_line_and_molecules_that_are_too_large_are_rejected(wr
     head = "\n\n\n  0  0  0     0  0            999 V3000\n"
     large = written("b.sdf", f"{head}{block}M  V30 END CTAB\nM  END\n$$$$\n")
     assert read(large) == ["over 4,096 atoms"]
-
-
-def test_the_first_sheet_of_an_excel_file_is_a_table(tmp_path):
-    book = openpyxl.Workbook()
-    for row in ([], ["x;y;z;Mol ID", "SMILES"], [7, "CCO"], [], ["two\nlines", "C,N"], [8]):
-        book.active.append(row)
-    book.create_sheet().append(["other"])
-    book.save(tmp_path / "a.xlsx")
-    expected = [Row(3, "CCO", "7"), Row(5, "C,N", "two\nlines"), Row(6, "", "8")]
-    assert list(read_rows(tmp_path / "a.xlsx", "SMILES")) == expected
-    assert list(next(tabular.columns(tmp_path / "a.xlsx", 1))[1]) == ["x;y;z;Mol ID", "SMILES"]
-    (tmp_path / "b.xlsx").write_text("SMILES\nC\n")
-    with pytest.raises(InputError, match=r"b\.xlsx: not a readable Excel file: File is not a zip file"):
-        read(tmp_path / "b.xlsx")
 
 
 NAMESPACE = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -302,11 +289,11 @@ def test_no_file_and_a_folder(tmp_path):
 
 
 def test_memory_does_not_grow_with_the_file(written, capsys):
-    """300,000 lines, 24 MB unpacked, in a process of its own: the reader's own peak stays below 2 MB."""
+    """100,000 lines, 8 MB unpacked, in a process of its own: the reader's own peak stays below 2 MB."""
     line = "CC(C)Cc1ccc(cc1)C(C)C(=O)O {} " + "name " * 9 + "\n"
     assert len(list(read_rows(written("a.smi", "CCO\n" * 1000), progress=True))) == 1000
     assert "100%" in capsys.readouterr().err  # the bar counts all bytes
-    path = written("long.smi.gz", "".join(line.format(number) for number in range(300_000)))
+    path = written("long.smi.gz", "".join(line.format(number) for number in range(100_000)))
     code = (
         "import sys, tracemalloc; from pairflow.kinds.molecules.data.library import read_rows as rows; "
         "next(rows(sys.argv[1])); "
@@ -314,7 +301,7 @@ def test_memory_does_not_grow_with_the_file(written, capsys):
     )
     run = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
     number, peak = map(int, run.stdout.split())
-    assert number == 300_000
+    assert number == 100_000
     assert peak < 2**21
 
 

@@ -182,10 +182,8 @@ def test_of_different_numbers_of_a_molecule_one_counts(column, replicates, count
     np.testing.assert_array_equal(own.at([2, 3, 7]), counting)
     text = "1 molecule has several numbers, which differ by up to 4.9 (lines 2, 4, 6)"
     assert f"{text}: {said} counts (replicates: {replicates})." in own.summarise()
-    several = [
-        [line, field, "the molecule, first in line 2, has several values"]
-        for line, field in ((2, "5"), (4, "9.9"), (6, "6"))
-    ]
+    reason = "the molecule, first in line 2, has several values"
+    several = [[line, field, reason] for line, field in ((2, "5"), (4, "9.9"), (6, "6"))]
     assert own.unused().values.tolist() == [*several, [7, "", "empty"]]
 
 

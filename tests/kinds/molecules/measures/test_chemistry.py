@@ -68,10 +68,8 @@ def test_of_nothing_valid_counts_are_zero_and_means_are_undefined(training):
 
 def test_common_cores_are_the_ten_most_common_scaffolds_and_their_frameworks():
     trained = Counter({"": 99, "C1CC1": 2, **{f"C1{'C' * n}C1": 3 for n in range(2, 12)}})
-    assert chemistry.count_cores(["C1CC1", "", "C1CCC1", "C1CCC1"], trained) == {
-        "common_scaffolds": 2,
-        "common_frameworks": 2,
-    }
+    found = chemistry.count_cores(["C1CC1", "", "C1CCC1", "C1CCC1"], trained)
+    assert found == {"common_scaffolds": 2, "common_frameworks": 2}
     assert chemistry.framework("O=C1NC(=O)c2ccccc21") == "C1CCC2CCCC2C1"
     five = "c1ccc(P(c2ccccc2)(c2ccccc2)(c2ccccc2)c2ccccc2)cc1"
     assert [chemistry.framework(text) for text in (five, "c1cccc1")] == [five, "c1cccc1"]
@@ -124,11 +122,9 @@ def test_the_angle_between_counts_leaves_the_empty_name_out():
 
 def test_molecules_are_cut_at_brics_bonds():
     fragments = tabulate(["fragments"], [ANISOLE, AMIDE, "CCCC"])["fragments"]
-    assert [sorted(pieces) for pieces in fragments] == [
-        ["[16*]c1ccccc1", "[3*]OC"],
-        ["[1*]C(C)=O", "[4*]CC", "[5*]N[5*]"],
-        ["CCCC"],
-    ]
+    anisole, amide, butane = map(sorted, fragments)
+    assert (anisole, butane) == (["[16*]c1ccccc1", "[3*]OC"], ["CCCC"])
+    assert amide == ["[1*]C(C)=O", "[4*]CC", "[5*]N[5*]"]
 
 
 def test_the_held_out_molecules_are_like_themselves(measure):
