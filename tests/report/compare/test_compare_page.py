@@ -17,7 +17,7 @@ from pairflow.report.compare.verdict import write_verdict
 from pairflow.report.results import FinishedExperiment
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def make_run(make, metric_rows):
     """A run of three methods at three numbers of steps, `plus` more of all; `settings` are merged in.
 
@@ -35,7 +35,7 @@ def make_run(make, metric_rows):
     return build
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def page(make_run) -> str:
     wide = make_run("b" * 60, 2, network={"name": "mlp", "width": 768})
     return render(make_sections([make_run(), wide, make_run("c", 1, seeds=(0,))]), "comparison.parquet")
@@ -82,12 +82,10 @@ def test_what_is_undecided_says_what_would_have_shown(make_run, parse):
     run = make_run(seeds=(0,))
     sections = make_sections([run, raised(run, 0, "trial")])
     assert "p = 1.000 undecided; about 6.7 would show" in parse(render(sections, "c.parquet")).words()
-    assert write_verdict(sections) == [
-        "In this training, b against a, valid of 1,024 samples: nothing is decided in 9 comparisons; a "
-        "difference of about 6.7 would have shown; warnings about 6 models: under half of its samples are "
-        "valid molecules.",
-        "In this training, the differences from a by other measures are: off the rules 9 undecided.",
-    ]
+    valid, others = write_verdict(sections)
+    assert "nothing is decided in 9 comparisons; a difference of about 6.7 would have shown;" in valid
+    assert "warnings about 6 models: under half of its samples are valid molecules." in valid
+    assert others.endswith(" the differences from a by other measures are: off the rules 9 undecided.")
 
 
 def test_curves_lie_over_one_another_and_differences_are_drawn_with_their_verdicts(make_run):
@@ -132,11 +130,8 @@ def test_what_equal_steps_hide_is_said(make_run, metric_rows):
     data = {"source": "shakespeare", "tokeniser": "characters", "length": 16}
     run = make_run(data=data, methods=("udlm", "mdlm"), correlation=None)
     sections = make_sections([replace(run, metrics=text)])
-    assert write_verdict(sections)[1:3] == [
-        "mdlm of a and udlm of a are compared at equal steps: at 1 sampling step they make 1 and 2 calls of "
-        "the network.",
-        "mdlm of a and udlm of a differ in entropy at 32 sampling steps, and perplexities can only be "
-        "compared at equal entropy: measure several temperatures (evaluations.main.temperatures).",
-    ]
+    calls, unequal = write_verdict(sections)[1:3]
+    assert "at 1 sampling step they make 1 and 2 calls of the network" in calls
+    assert unequal.startswith("mdlm of a and udlm of a differ in entropy at 32 sampling steps, and")
     table = tabulate(sections[0].grids)
     assert set(table[table.nfe == 4].groupby("method")["calls"].first().items()) == {("mdlm", 4), ("udlm", 5)}
