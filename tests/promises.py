@@ -43,9 +43,8 @@ class Collected:
 
 def make_table() -> str:
     """The table in Markdown; AssertionError where a promise has no test or a marker no promise."""
-    files = [
-        str(path) for path in (REPOSITORY / "tests").rglob("test_*.py") if "mark.promise" in path.read_text()
-    ]
+    paths = (REPOSITORY / "tests").rglob("test_*.py")
+    files = [str(path) for path in paths if "mark.promise" in path.read_text()]
     collected = Collected()
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         options = ["--collect-only", "-q", "-p", "no:cacheprovider", "--rootdir", str(REPOSITORY)]

@@ -48,9 +48,8 @@ def test_every_command_has_help(step):
 @pytest.mark.parametrize("step", ["preprocess", "evaluate", "floor"])
 def test_steps_of_kinds_list_them(step):
     helped = CliRunner().invoke(main, [step, "--help"]).output
-    assert {
-        line.split()[0] for line in helped.partition("Commands:\n")[2].splitlines() if line[2:3] != " "
-    } == set(KINDS)
+    listed = helped.partition("Commands:\n")[2].splitlines()
+    assert {line.split()[0] for line in listed if line[2:3] != " "} == set(KINDS)
     for kind in KINDS:
         today = CliRunner().invoke(main, [step, kind, "--help"])
         assert today.exit_code == 0

@@ -41,9 +41,8 @@ def test_all_are_canonical_neutral_and_small(molecules):
         assert Chem.MolToSmiles(molecule) == text
         assert molecule.GetNumAtoms() <= 7
         assert {atom.GetSymbol() for atom in molecule.GetAtoms()} <= set("CNOF")
-        assert not any(
-            atom.GetFormalCharge() or atom.GetNumRadicalElectrons() for atom in molecule.GetAtoms()
-        )
+        assert not any(atom.GetFormalCharge() for atom in molecule.GetAtoms())
+        assert not any(atom.GetNumRadicalElectrons() for atom in molecule.GetAtoms())
         assert all(len(ring) in (3, 4, 5, 6, 7) for ring in molecule.GetRingInfo().AtomRings())
 
 
@@ -75,38 +74,3 @@ def test_known_counts(molecules, kind):
     query = Chem.MolFromSmarts(pattern)
     found = Counter(CalcMolFormula(m) for m in molecules.values() if m.HasSubstructMatch(query))
     assert [found[formula] for formula in formulas] == expected
-
-
-MEMBERS = """
-    methane C, ammonia N, water O, hydrogen cyanide C#N, formaldehyde C=O, ethanol CCO, dimethyl ether COC,
-    acetic acid CC(=O)O, acetamide CC(N)=O, acetone CC(C)=O, acetonitrile CC#N, urea NC(N)=O,
-    glycine NCC(=O)O,
-    alanine CC(N)C(=O)O, oxirane C1CO1, aziridine C1CN1, oxetane C1COC1, tetrahydrofuran C1CCOC1,
-    morpholine C1COCCN1, piperazine C1CNCCN1, cyclohexane C1CCCCC1, benzene c1ccccc1, toluene Cc1ccccc1,
-    phenol Oc1ccccc1, aniline Nc1ccccc1, fluorobenzene Fc1ccccc1, pyridine c1ccncc1, pyrimidine c1cncnc1,
-    pyrrole c1cc[nH]c1, furan c1ccoc1, imidazole c1c[nH]cn1, isoxazole c1cnoc1, tetrazole c1nnn[nH]1,
-    2-pyridone O=c1cccc[nH]1, propyne C#CC, butadiene C=CC=C, acrylonitrile C=CC#N, norbornane C1CC2CCC1C2,
-    fluoroform FC(F)F, glycerol OCC(O)CO, ethyl acetate CCOC(C)=O, dimethyl carbonate COC(=O)OC,
-    gamma-butyrolactone O=C1CCCO1, maleimide O=C1C=CC(=O)N1, dimethylformamide CN(C)C=O
-"""
-EXCLUDED = """
-    hydrogen fluoride F, hydrogen peroxide OO, dimethyl peroxide COOC, hydrazine NN, hydroxylamine NO,
-    azomethane CN=NC,
-    fluoroamine NF, allene C=C=C, ketene C=C=O, carbon dioxide O=C=O, methyl isocyanate CN=C=O,
-    cyclopropene C1=CC1, cyclopropanone O=C1CC1, cyclobutadiene C1=CC=C1, cyclobutene C1=CCC1,
-    bicyclobutane C1C2CC12,
-    spiropentane C1CC12CC2, cyclohexyne C1#CCCCC1, bridgehead alkene C1=C2CCC1C2, vinyl alcohol C=CO,
-    vinylamine C=CN, methanediol OCO, hemiaminal NCO, dimethoxymethane COCOC, carbonic acid O=C(O)O,
-    carbamic acid NC(=O)O, acetyl fluoride CC(=O)F, acetimine CC=N, acetic anhydride CC(=O)OC(C)=O,
-    aminoacetone CC(=O)CN, hydroxyacetylene C#CO, cyanic acid N#CO, cyclopentadienone O=C1C=CC=C1,
-    2-hydroxyfuran Oc1ccco1, 1,2,3-oxadiazole c1conn1, 1,2,3-triazine c1cnnnc1, dioxirane C1OO1
-"""
-
-
-def named(text):
-    return [entry.strip().rsplit(" ", 1) for entry in text.replace("\n", " ").split(", ")]
-
-
-def test_included_and_excluded_molecules(molecules):
-    assert [name for name, text in named(MEMBERS) if Chem.CanonSmiles(text) not in molecules] == []
-    assert [name for name, text in named(EXCLUDED) if Chem.CanonSmiles(text) in molecules] == []

@@ -55,17 +55,10 @@ def test_a_container_has_a_home_that_only_its_user_may_read(tmp_path, name):
     command = [part.replace("/opt/numba", str(tmp_path / "numba")) for part in entry]
     said = 'stat -c %a "$HOME"; cat "${NUMBA_CACHE_DIR:-$HOME}/kernel"; touch "$HOME/mine"; echo "$1"'
     environment = {"PATH": os.environ["PATH"], "TMPDIR": str(tmp_path)}
-    run = subprocess.run(
-        [*command, "sh", "-c", said, "-", "two words"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0
-    assert (
-        run.stdout == {"Dockerfile": "700\ncompiledtwo words\n", "Dockerfile.cuda": "700\ntwo words\n"}[name]
-    )
+    command += ["sh", "-c", said, "-", "two words"]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    compiled = "" if name.endswith("cuda") else "compiled"
+    assert run.stdout == f"700\n{compiled}two words\n"
 
 
 def test_pre_commit_runs_the_ruff_of_the_lock():
@@ -85,9 +78,7 @@ def test_a_set_up_without_packages_ends_in_a_line(tmp_path):
     command = ["make", "setup", f"PYTHON={sys.executable}"]
     run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     line, ending = run.stderr.splitlines()
-    assert line.startswith(
-        "make: the packages could not be installed (ERROR: No matching distribution found for "
-    )
+    assert line.startswith("make: the packages could not be installed (ERROR: No matching distribution found")
     assert line.endswith(", see .venv/install.log); check the network, then run make again")
     assert run.returncode == 2
     assert ending.startswith("make: *** ")

@@ -25,15 +25,8 @@ x0 = pairflow.pair(x1, vocabulary_size=5, progress=False)
 pairflow.write_pairs(x0, x1, "pairs.parquet", vocabulary_size=5)
 print(x0.shape)
 """
-HIDING = """
-import sys
-hidden = set(sys.argv.pop(1).split(","))
-class Finder:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in hidden:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Finder())
-"""
+# None stands for a package that cannot be imported.
+HIDING = "import sys; sys.modules.update(dict.fromkeys(sys.argv.pop(1).split(',')))\n"
 COMMANDS = {  # the extra that each command needs first
     "score a.smi --model qm9 --out x.csv": "train",
     "sample --model qm9 --count 2 --nfe 1 --out x.smi": "train",
@@ -94,9 +87,8 @@ def test_the_modules_of_each_extra_are_those_of_its_packages():
     for extra, modules in EXTRAS.items():
         names = [re.match(r"[\w-]+", one)[0] for one in PROJECT["optional-dependencies"][extra]]
         packages = [name.replace("-", "_") for name in names if name != "pairflow"]
-        assert [MODULES.get(name, name) for name in packages] == [
-            name for name in modules if name != "markupsafe"
-        ]
+        own = [name for name in modules if name != "markupsafe"]
+        assert [MODULES.get(name, name) for name in packages] == own
 
 
 @pytest.mark.skipif(

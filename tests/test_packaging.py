@@ -24,9 +24,8 @@ def run(*command: object, cwd: Path) -> str:
     """Output of a command that succeeds; it sees no module of this checkout by PYTHONPATH."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     environment["PAIRFLOW_DATA_DIR"] = ""
-    finished = subprocess.run(
-        [*map(str, command)], cwd=cwd, capture_output=True, text=True, check=False, env=environment
-    )
+    words = [*map(str, command)]
+    finished = subprocess.run(words, cwd=cwd, capture_output=True, text=True, env=environment)
     assert finished.returncode == 0, finished.stdout + finished.stderr
     return finished.stdout + finished.stderr
 
@@ -104,9 +103,8 @@ def test_a_project_of_the_wheel_runs_the_workflow(python, tmp_path):
 
 def test_an_editable_installation_is_found_from_the_folder_that_contains_the_clone(source, tmp_path):
     python = installed(tmp_path / "environment", "--editable", source)
-    found = run(
-        python, "-c", "import pairflow; print(pairflow.__file__, pairflow.InputError)", cwd=source.parent
-    )
+    code = "import pairflow; print(pairflow.__file__, pairflow.InputError)"
+    found = run(python, "-c", code, cwd=source.parent)
     assert found == f"{source}/pairflow/__init__.py <class 'pairflow.errors.InputError'>\n"
     assert run(python, "-m", "pairflow", "--help", cwd=source.parent).startswith("Usage: pairflow [OPTIONS]")
 
@@ -129,9 +127,8 @@ def test_the_workflow_catalogue_plans_the_repositorys_configuration_in_any_folde
 
 
 def test_the_workflow_catalogue_runs_the_small_configuration(snakemake, tmp_path):
-    shutil.copytree(
-        REPOSITORY / ".test", tmp_path / ".test", ignore=shutil.ignore_patterns("results", ".snakemake")
-    )
+    made = shutil.ignore_patterns("results", ".snakemake")
+    shutil.copytree(REPOSITORY / ".test", tmp_path / ".test", ignore=made)
     catalogue = (*CATALOGUE, "--directory", ".test")
     run = snakemake(tmp_path, *catalogue, "--until", "pair")
     assert run.returncode == 0, run.stderr

@@ -44,9 +44,8 @@ def test_estimate_with_rates_in_the_place_of_measured_ones(project, monkeypatch,
     monkeypatch.setattr(forecast, "measure", lambda *_: Rate(0.1, 100.0, "measured", 1000))
     text = run("estimate", name, "--quiet", "--device", "cpu")
     plan = EXPERIMENTS[name]
-    unknown = set(
-        re.findall(r"(\w+) \(\d+\)", *re.findall(r"^time unknown: (.*)", text, re.MULTILINE) or [""])
-    )
+    untimed = re.findall(r"^time unknown: (.*)", text, re.MULTILINE)
+    unknown = set(re.findall(r"(\w+) \(\d+\)", *untimed or [""]))
     assert unknown == (UNTIMED.get(plan.data.source, set()) if plan.scale == "paper" else set())
 
 

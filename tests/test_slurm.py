@@ -210,9 +210,8 @@ def folder(tmp_path, miniature):
     training = {"batch_size": 32, "learning_rate": 1e-3, "iterations": ITERATIONS}
     training["validate_every"] = ITERATIONS
     main = {"nfe": [1], "samples": 16, "trials": 2, "methods": ["pairflow"]}
-    mini = miniature(
-        pairing={"steps": 5}, training=training, methods=["udlm", "pairflow"], evaluations={"main": main}
-    )
+    steps = {"pairing": {"steps": 5}, "training": training, "evaluations": {"main": main}}
+    mini = miniature(methods=["udlm", "pairflow"], **steps)
     (tmp_path / "workflow_config.yaml").write_text(yaml.safe_dump({"experiments": {"mini": mini}}))
     return tmp_path
 
@@ -259,9 +258,8 @@ def test_the_profile_sets_the_gpus_of_every_rule_that_can_use_one():
     blocks = re.findall(rf"{start}(\w+)(?: with)?:\n(.*?)(?=^\S|{start}|\Z)", rules, re.M | re.S)
     with_gpu = {name for name, block in blocks if re.search(r"^ +gpu=", block, re.M)}
     with_gpu |= {"evaluate_images", "evaluate_text", "floor_images", "floor_text"}  # of those of each kind
-    with_gpu |= {
-        new for old, new in re.findall(r"^ *use rule (\w+) as (\w+)", rules, re.M) if old in with_gpu
-    }
+    used = re.findall(r"^ *use rule (\w+) as (\w+)", rules, re.M)
+    with_gpu |= {new for old, new in used if old in with_gpu}
     profile = yaml.safe_load((REPOSITORY / "profiles/slurm/config.yaml").read_text())
     assert {name for name, given in profile["set-resources"].items() if "gpu" in given} == with_gpu
 
@@ -272,9 +270,8 @@ def test_jobs_ask_for_their_gpus_their_memory_and_their_time(snakemake, folder):
     run = snakemake(folder, *PROFILE, "--dry-run", *limits, "--", f"results/mini/seed0/{SAMPLES}")
     plan = run.stdout + run.stderr
     assert run.returncode == 0, plan
-    assert re.search(
-        r"rule train:.*?resources: [^\n]*mem_mb=6000,[^\n]* gpu=2,[^\n]* runtime=600\n", plan, re.S
-    )
+    train = r"[^\n]*mem_mb=6000,[^\n]* gpu=2,[^\n]* runtime=600\n"
+    assert re.search(rf"rule train:.*?resources: {train}", plan, re.S)
     assert re.search(r"rule sample:.*?resources: [^\n]*mem_mb=1000,[^\n]* gpu=0, runtime=\d+\n", plan, re.S)
 
 
@@ -304,9 +301,8 @@ def test_the_workflow_finishes_though_trainings_are_stopped_cancelled_and_preemp
 
     run = start(model, samples)
     run.wait_until(lambda: pairflow.beyond(0))
-    run.wait_until(
-        lambda: udlm.iterations()[:1] >= [stopped_at]
-    )  # the log of the second training, not of the first
+    # Until the log is that of the second training, not of the first.
+    run.wait_until(lambda: udlm.iterations()[:1] >= [stopped_at])
     jobs = cluster.jobs()
     [job] = jobs["train_wildcards_mini_0_pairflow"]
     shards = [jobs[f"pair_shard_wildcards_mini_0_pairflow_{shard}_2"][0] for shard in (1, 2)]
@@ -315,9 +311,8 @@ def test_the_workflow_finishes_though_trainings_are_stopped_cancelled_and_preemp
     cluster.command("scancel", job["JobId"])
     cancelled_at = run.wait_until(pairflow.saved)
     run.wait_until(lambda: pairflow.beyond(cancelled_at))
-    cluster.command(
-        "sbatch", "--partition=urgent", "--gpus=2", "--mem=100", "--output=/dev/null", "--wrap=true"
-    )
+    options = ("--partition=urgent", "--gpus=2", "--mem=100", "--output=/dev/null")
+    cluster.command("sbatch", *options, "--wrap=true")
     preempted_at = run.wait_until(lambda: pairflow.saved() > cancelled_at and pairflow.saved())
     run.finish()
 

@@ -63,7 +63,6 @@ MISTAKES = {  # a message -> the changed arguments of `sample`, or another call
     f"prediction: {one_of(PREDICTIONS)}, found 'nelbo'": {"prediction": "nelbo"},
     "conversion: expected one of exact, none, found 'exakt' (did you mean 'exact'?)": {"conversion": "exakt"},
     "steps: expected an integer in 1..1000000, found 0": {"steps": 0},
-    "steps: expected an integer in 1..1000000, found 2.5": {"steps": 2.5},
     "temperature: expected a number from 0.01 to 100, found nan": {"temperature": float("nan")},
     "guidance: expected a number from 0 to 100, found -1": {"guidance": -1},
     "guidance: expected 1 where there is no label, found 2.0": {"guidance": 2.0},
@@ -90,9 +89,6 @@ MISTAKES = {  # a message -> the changed arguments of `sample`, or another call
     "x1: expected an integer dtype, found torch.bool": lambda: cross_entropy(LOG_P, ROWS > 1),
     "level of noise: expected a number or shape (2,), found shape (3,)": lambda: absorbing_nelbo(
         LOG_P, ROWS, ROWS, torch.rand(3), 1.0
-    ),
-    f"prediction: {one_of(PREDICTIONS)}, found 'velocity'": lambda: UNIFORM.bound(
-        LOG_P, "velocity", ROWS, ROWS, 0.5, 1.0
     ),
     "start: expected a number in [0, 1), found 1.5": lambda: Linear(1.5),
     "vocabulary_size: expected an integer in 2..65537, found 0": lambda: transform(0.0, 0),

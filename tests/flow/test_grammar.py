@@ -14,12 +14,8 @@ from pairflow.flow.samplers import Sampler, euler
 N, K = 4, 4
 ROWS = torch.tensor([*itertools.product(range(K), repeat=N)])
 # Brackets: 0 opens, 1 closes, 2 and 3 are other symbols of one class; all brackets are closed at the end.
-BALANCED = Grammar(
-    N,
-    torch.tensor([0, 1, 2, 2]),
-    torch.tensor([[1, -1, 0], [2, 0, 1], [-1, 1, 2]]),
-    torch.tensor([True, False, False]),
-)
+CLASSES, STATES = torch.tensor([0, 1, 2, 2]), torch.tensor([[1, -1, 0], [2, 0, 1], [-1, 1, 2]])
+BALANCED = Grammar(N, CLASSES, STATES, torch.tensor([True, False, False]))
 
 
 def is_balanced(row):

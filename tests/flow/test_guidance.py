@@ -44,10 +44,8 @@ def posterior(data, masked):
     """The exact posterior denoiser, in float64."""
 
     def denoise(x_t, kappa):
-        alpha = kappa.double()[0]
-        return torch.einsum(
-            "bm,mnk->bnk", weights_of(data, x_t, alpha, masked), F.one_hot(data, K).double()
-        ).log()
+        weights = weights_of(data, x_t, kappa.double()[0], masked)
+        return torch.einsum("bm,mnk->bnk", weights, F.one_hot(data, K).double()).log()
 
     return denoise
 
@@ -69,11 +67,6 @@ def power_law(conditional, unconditional, weight):
     return guided / guided.sum(-1, keepdim=True)
 
 
-def reachable(data, masked):
-    """The states in which noised data points can be."""
-    return STATES[weights_of(data, STATES, 0.5, masked).sum(1) > 0]
-
-
 def transition(sampler, x_t, alpha_t, alpha_s, denoisers, weight=1.0, prediction="posterior"):
     """The law of x_s, by the conditional denoiser and, with another weight than 1, the unconditional one."""
     plan = SamplingPlan(steps=1, prediction=prediction, guidance=weight, schedule=FROM_NOISE)
@@ -93,7 +86,7 @@ def test_the_guided_transition_is_the_power_law_of_the_exact_reverse_transitions
 @pytest.mark.parametrize("weight", WEIGHTS)
 def test_with_masks_guidance_changes_the_symbols_and_not_when_they_appear(weight):
     """Given that it loses its mask, a position is drawn from the power law of the exact transitions."""
-    x_t = reachable(OF_LABEL, True)
+    x_t = STATES[weights_of(OF_LABEL, STATES, 0.5, True).sum(1) > 0]  # in which noised data points can be
     denoisers = [posterior(OF_LABEL, True), posterior(DATA, True)]
     for alpha_t, alpha_s in ((0.25, 0.5), (0.5, 0.875)):
         q = transition(unmask, x_t, alpha_t, alpha_s, denoisers, weight)
@@ -133,9 +126,7 @@ def test_the_euler_update_is_guided_in_its_own_transitions(weight):
     q = transition(euler, STATES, alpha_t, alpha_s, denoisers, weight)
     leave, stay = (alpha_s - alpha_t) / (1 - alpha_t), F.one_hot(STATES, K).double()
     kappa = torch.full((len(STATES),), alpha_t)
-    parts = [
-        (1 - leave) * stay + leave * posterior(data, False)(STATES, kappa).exp() for data in (OF_LABEL, DATA)
-    ]
+    parts = [(1 - leave) * stay + leave * denoise(STATES, kappa).exp() for denoise in denoisers]
     torch.testing.assert_close(q, power_law(*parts, weight), rtol=1e-12, atol=1e-14)
 
 
@@ -192,9 +183,8 @@ def counted(denoise, calls, name):
 @pytest.mark.parametrize(("weight", "names"), [(0.0, {"u"}), (1.0, {"c"}), (2.0, {"c", "u"})])
 def test_a_denoiser_whose_exponent_is_zero_is_not_called(weight, names):
     calls = []
-    conditional, unconditional = (
-        counted(posterior(data, False), calls, name) for data, name in ((OF_LABEL, "c"), (DATA, "u"))
-    )
+    conditional = counted(posterior(OF_LABEL, False), calls, "c")
+    unconditional = counted(posterior(DATA, False), calls, "u")
     plan = SamplingPlan(steps=3, prediction="posterior", guidance=weight)
     ancestral(conditional, STATES, plan, unconditional=unconditional)
     assert set(calls) == names

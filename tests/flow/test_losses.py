@@ -34,20 +34,14 @@ def nelbo_as_written(log_probabilities, x1, x_t, alpha, alpha_derivative):
 
 @pytest.mark.parametrize("vocabulary_size", [2, 7, 40])
 def test_nelbo_is_the_equation_and_never_negative(vocabulary_size):
-    batch = random_batch(vocabulary_size)
+    log_p, x1, x_t, alpha = batch = random_batch(vocabulary_size)
     nelbo = uniform_nelbo(*batch, alpha_derivative=0.999)
     assert nelbo.shape == (400, 5)
     assert (nelbo >= 0).all()
     torch.testing.assert_close(nelbo, nelbo_as_written(*batch, 0.999), rtol=1e-8, atol=1e-10)
-
-
-@pytest.mark.parametrize("vocabulary_size", [2, 40])
-def test_nelbo_in_float32_is_as_good_as_in_float64(vocabulary_size):
-    batch = random_batch(vocabulary_size, torch.float32)
-    exact = uniform_nelbo(batch[0].double(), *batch[1:3], batch[3].double(), alpha_derivative=0.999)
-    nelbo = uniform_nelbo(*batch, alpha_derivative=0.999)
-    assert nelbo.dtype == torch.float32
-    torch.testing.assert_close(nelbo.double(), exact, rtol=1e-3, atol=2e-4)
+    single = uniform_nelbo(log_p.float(), x1, x_t, alpha.float(), alpha_derivative=0.999)
+    assert single.dtype == torch.float32
+    torch.testing.assert_close(single.double(), nelbo, rtol=1e-3, atol=2e-4)
 
 
 def test_nelbo_vanishes_at_the_truth_with_finite_gradients():

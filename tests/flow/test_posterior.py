@@ -59,10 +59,8 @@ def test_the_ancestral_posterior_is_bayes(a, b, pi):
 
 
 def test_sources_by_frequency_are_drawn_by_the_inverse_of_the_cumulative_frequencies():
-    noise, u = (
-        Frequencies(PI),
-        torch.rand(9000, N, generator=torch.Generator().manual_seed(3), dtype=PI.dtype),
-    )
+    noise = Frequencies(PI)
+    u = torch.rand(9000, N, generator=torch.Generator().manual_seed(3), dtype=PI.dtype)
     x0 = noise.source((9000, N), torch.Generator().manual_seed(3))
     assert torch.equal(x0, (u[..., None] >= PI.cumsum(-1)[:, :-1]).sum(-1))
     share = torch.nn.functional.one_hot(x0, K).double().mean(0)

@@ -7,12 +7,6 @@ from pairflow import InputError
 from pairflow.metrics.coupling import diagnose, hamming_histogram, nearest_distance
 
 
-def test_hamming_histogram():
-    x0 = np.array([[0, 1, 2], [0, 1, 2], [2, 2, 2]], dtype=np.uint8)
-    x1 = np.array([[0, 1, 2], [0, 2, 1], [0, 0, 0]], dtype=np.uint8)
-    assert hamming_histogram(x0, x1).tolist() == [1, 0, 1, 1]
-
-
 def test_the_independent_distance_is_the_mean_over_uniform_pairs():
     x0, x1 = np.random.default_rng(0).integers(0, 5, (2, 20000, 8))
     diagnostics = diagnose(x0, x1, 5)

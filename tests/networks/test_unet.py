@@ -125,12 +125,6 @@ def test_a_network_made_to_copy_returns_its_input(levels):
     assert torch.equal(free(x_t, torch.ones(8)).argmax(-1), x_t)
 
 
-def test_black_is_minus_one_and_white_is_one():
-    pixels, _ = unet(256)._pixels(torch.tensor([0, 255, 51] * 24)[None])
-    assert pixels.shape == (1, *SHAPE)
-    assert pixels[0, 0, 0, :3].tolist() == pytest.approx([-1.0, 1.0, -0.6], abs=1e-5)
-
-
 def position(colour, row, column):
     return (colour * SHAPE[1] + row) * SHAPE[2] + column
 
@@ -148,15 +142,6 @@ def test_tokens_are_in_channel_height_width_order(head):
     difference = (network(changed, torch.ones(1)) != network(x_t, torch.ones(1))).any(-1)[0]
     near = [position(c, h, w) for c in range(3) for h in (1, 2, 3) for w in (2, 3, 4)]
     assert difference.nonzero().flatten().tolist() == near
-
-
-def test_the_categorical_head_gives_every_colour_its_own_logits():
-    network = unet(5, head="categorical")
-    with torch.no_grad():
-        network.outputs.bias.copy_(torch.arange(15.0))
-    logits = network(tokens(5), torch.ones(3)).unflatten(1, SHAPE)
-    assert torch.equal(logits[0, 2, 0, 0], torch.arange(10.0, 15.0))
-    assert torch.equal(logits[1, 0, 3, 5], torch.arange(5.0))
 
 
 @pytest.mark.parametrize("head", HEADS)

@@ -44,15 +44,6 @@ def test_the_velocity_moves_the_probability_of_two_points(t):
     np.testing.assert_allclose(empirical_velocity(x[:, None], data, t)[:, 0], flow, rtol=1e-5, atol=1e-7)
 
 
-def test_the_velocity_is_the_mean_of_x1_less_x0_by_numerical_integration():
-    """E[x1 - x0 | x_t = x] of two points: x0 on a fine grid, weighed by a narrow bell around x_t = x."""
-    data, t, x, width = np.array([-1.0, 2.0]), 0.4, 0.3, 1e-3
-    x0 = np.linspace(-8, 8, 1_600_001)[:, None]
-    density = norm.pdf(x0) * norm.pdf((1 - t) * x0 + t * data, loc=x, scale=width)
-    expected = (density * (data - x0)).sum() / density.sum()
-    assert empirical_velocity([[x]], data[:, None], t)[0, 0] == pytest.approx(expected, rel=1e-5)
-
-
 def test_at_first_the_velocity_leads_to_the_mean_of_the_data():
     x, data = points(5, 3), points(20, 3, seed=1)
     np.testing.assert_allclose(empirical_velocity(x, data, 0), data.mean(axis=0) - x, rtol=1e-12)

@@ -46,11 +46,8 @@ def test_the_result_depends_on_neither_threads_nor_blocks(monkeypatch):
 def test_coverage_counts_distinct_data_points():
     data = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     samples = np.array([[0, 0], [0, 0], [1, 1], [2, 2]])
-    assert forward.coverage(samples, data) == {
-        "unique_reached": 2.0,
-        "coverage": 0.5,
-        "coverage_predicted": 1 - 0.75**4,
-    }
+    expected = {"unique_reached": 2.0, "coverage": 0.5, "coverage_predicted": 1 - 0.75**4}
+    assert forward.coverage(samples, data) == expected
 
 
 def test_distant_data_is_covered_like_independent_draws():

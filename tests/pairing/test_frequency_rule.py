@@ -39,15 +39,6 @@ def test_each_step_takes_the_closed_form_backward_velocity():
         assert np.array_equal(sources[rows], z)
 
 
-def test_a_lone_data_point_is_forgotten():
-    """With one key, w_i = [z^i = d^i]: over many rows the sources have the law of the noise, for any T."""
-    data, prior = np.array([[0, 1, 2]]), np.array([[0.7, 0.2, 0.1], [0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
-    queries, numbers = np.repeat(data, 3000, axis=0), np.arange(3000)
-    sources = engine.pair_rows(data, queries, numbers, prior=prior, steps=5, seed=0)
-    shares = np.stack([np.bincount(column, minlength=3) for column in sources.T]) / 3000
-    assert np.abs(shares - prior).max() < 0.03
-
-
 def test_the_rule_is_exact_to_its_stated_digits():
     data = skewed(500, 20, 60)
     prior, z = frequencies(data, 60), skewed(520, 20, 60)[-1]

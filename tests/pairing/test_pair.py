@@ -9,7 +9,6 @@ import torch
 
 import pairflow
 from pairflow import rng
-from pairflow.metrics import coupling
 from pairflow.pairing import local_consensus, oracle, rule
 from pairflow.pairing.frequency_rule import BackwardSteps
 from pairflow.pairing.pair import subset_rows
@@ -59,15 +58,6 @@ def test_the_bytes_of_a_pairing_never_change():
     assert sources.tolist() == [[1, 1, 1, 4], [4, 3, 1, 3], [0, 4, 4, 5], [4, 4, 4, 3], [3, 0, 2, 1]]
 
 
-def test_input_is_left_alone_and_lists_are_taken(clustered):
-    tokens = clustered(20, 12, 8)
-    before = tokens.copy()
-    sources = pair(tokens)
-    assert np.array_equal(tokens, before)
-    assert np.array_equal(pair(tokens.tolist()), sources)
-    assert np.array_equal(pair(np.asfortranarray(tokens)), sources)
-
-
 def test_subsets_are_a_partition_of_equal_parts():
     parts = subset_rows(10, 3, 0)
     assert sorted(map(len, parts)) == [3, 3, 4]
@@ -93,16 +83,6 @@ def test_automatic_subsets_have_at_most_as_many_rows_as_asked(clustered):
     assert np.array_equal(pair(tokens, subsets="auto"), pair(tokens))  # 250,000 rows by default
 
 
-def test_sources_look_uniform_and_lie_near_their_data(clustered):
-    tokens = clustered(2000, 12, 8)
-    sources = pair(tokens)
-    counts = coupling.symbol_frequencies(sources, 8) * sources.size
-    expected = sources.size / 8
-    assert ((counts - expected) ** 2 / expected).sum() < 24.3  # chi-square, 7 degrees of freedom, p = 0.001
-    distance = coupling.hamming_histogram(sources, tokens) @ np.arange(13) / len(tokens)
-    assert distance < 12 * 7 / 8 - 1  # what independent sources have, less one position
-
-
 @pytest.mark.parametrize("backend", ["cpu", "reference"])
 @pytest.mark.parametrize(("dtype", "size"), [(np.uint8, 300), (np.int8, 200), (np.int16, 40_000)])
 def test_tokens_of_a_small_dtype_give_the_sources_of_a_large_one(dtype, size, backend):
@@ -115,15 +95,16 @@ def test_tokens_of_a_small_dtype_give_the_sources_of_a_large_one(dtype, size, ba
     assert small.dtype == np.uint16 if size != 200 else small.dtype == np.uint8
 
 
-def test_rows_may_be_lists_in_a_column(clustered):
+def test_input_is_left_alone_and_rows_may_be_lists_or_a_column_of_lists(clustered):
     """Of pandas, of Arrow, and of Python's integers."""
     tokens = clustered(40, 6, 8)
-    lists, sources = [list(row) for row in tokens], pair(tokens)
+    lists, before, sources = [list(row) for row in tokens], tokens.copy(), pair(tokens)
+    assert np.array_equal(tokens, before)
     column = pd.Series(lists)
     flat = pa.array(tokens.ravel())
     arrow = [pa.array(lists), pa.FixedSizeListArray.from_arrays(flat, 6)]
     arrow += [pa.chunked_array([pa.array(lists, pa.large_list(flat.type))])]
-    for rows in (column, column.to_numpy(), tokens.astype(object), *arrow):
+    for rows in (tokens.tolist(), np.asfortranarray(tokens), column, tokens.astype(object), *arrow):
         assert np.array_equal(pair(rows), sources)
 
 
@@ -168,11 +149,7 @@ def test_a_tensor_gives_a_tensor_of_the_same_sources(clustered):
 WHOLE, STEPS = "expected an integer", "steps: expected an integer in 1..4294967295"
 REFUSED = [
     ([[0.5, 1.0]], {}, "tokens: expected an integer dtype, found float64"),
-    (
-        [0, 1, 2],
-        {},
-        "tokens: expected a 2-D array (rows, positions), found 1 dimension(s); cut a stream into",
-    ),
+    ([0, 1, 2], {}, "tokens: expected a 2-D array (rows, positions), found 1 dimension(s); cut a"),
     ("rows.npy", {}, "tokens: expected a 2-D array (rows, positions), found 0 dimension(s); read a file by"),
     ({"input_ids": GOOD}, {}, "tokens: expected an array; pass one of 'input_ids' of the mapping"),
     ([[0, 1], [2]], {}, "tokens: expected rows of one length, found 2 in row 0 and 1 in row 1"),
@@ -184,9 +161,7 @@ REFUSED = [
     (GOOD, {"vocabulary_size": 8.0}, f"vocabulary_size: {WHOLE} in 2..65536, found 8.0"),
     (GOOD, {"steps": 0}, f"{STEPS}, found 0"),
     (GOOD, {"steps": np.True_}, f"{STEPS}, found np.True_"),
-    (GOOD, {"steps": np.array([1])}, f"{STEPS}, found array([1])"),
     (GOOD, {"rows": (False, True)}, "rows: expected two integers (first, last), found (False, True)"),
-    (GOOD, {"rows": (0, 0)}, "rows: expected 0 <= first < last <= 2, found"),
     (GOOD, {"rows": (1, 3)}, "rows: expected 0 <= first < last <= 2, found"),
     (GOOD, {"subsets": 3}, f"subsets (of 2 rows): {WHOLE} in 1..2, found 3"),
     (GOOD, {"seed": -1}, f"seed: {WHOLE} in 0..18446744073709551615, found -1"),

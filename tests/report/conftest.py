@@ -22,9 +22,7 @@ NFE = (1, 4, 32)
 COUNTS = {"udlm": (84, 245, 437), "random": (183, 351, 543), "pairflow": (352, 498, 662)}
 
 BASES = ("mdlm", "udlm", "random", "pairflow", "pairflow-sub4")
-REDI = [
-    base + rounds * "+redi" for base, most in (("udlm", 2), ("pairflow", 3)) for rounds in range(1, most + 1)
-]
+REDI = [base + n * "+redi" for base, most in (("udlm", 2), ("pairflow", 3)) for n in range(1, most + 1)]
 METHODS = (*BASES, "udlm+dcd", "pairflow+dcd", *REDI)  # all that an experiment may compare
 
 
@@ -96,9 +94,8 @@ def _log(level: float) -> pd.DataFrame:
     iteration = np.arange(0, 1501, 10)
     loss = level + 2 * np.exp(-iteration / 100)
     measured = np.where(iteration % 500 == 0, loss + 0.1, np.nan)
-    return pd.DataFrame(
-        {"iteration": iteration, "loss": loss, "learning_rate": 1e-3, "validation_nll": measured}
-    )
+    log = pd.DataFrame({"iteration": iteration, "loss": loss, "validation_nll": measured})
+    return log.assign(learning_rate=1e-3)
 
 
 @pytest.fixture
@@ -106,7 +103,7 @@ def make_experiment() -> Callable[..., Experiment]:
     return experiment
 
 
-@pytest.fixture(name="metric_rows")
+@pytest.fixture(scope="session", name="metric_rows")
 def _metric_rows() -> Callable[..., pd.DataFrame]:
     return metric_rows
 
@@ -118,7 +115,7 @@ def described(counts) -> dict[str, float]:
     return {"hamming_mean": mean, "symbol_deviation": 0.00123, "symbol_deviation_expected": 0.00118, **shares}
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def many(make) -> Contents:
     """Contents with twelve methods: the n-th has 10 n valid molecules at one step."""
     counts = {method: (10.0 * n, 500.0, 900.0) for n, method in enumerate(METHODS, 1)}

@@ -31,9 +31,8 @@ def table() -> pd.DataFrame:
     rows = [describe(molecule) if (molecule := Chem.MolFromSmiles(text)) else {} for text in SMILES]
     frame = pd.DataFrame({"name": NAMES, "smiles": SMILES, "alerts": ALERTS}).join(pd.DataFrame(rows))
     nearest = [None, *SMILES[2:], "CCO"]
-    return frame.assign(
-        plausible=["no", "yes"] * 3, nearest=nearest, nearest_name="", similarity=[None] + [0.5] * 5
-    )
+    beside = {"nearest": nearest, "nearest_name": "", "similarity": [None] + [0.5] * 5}
+    return frame.assign(plausible=["no", "yes"] * 3, **beside)
 
 
 @pytest.fixture(scope="module")

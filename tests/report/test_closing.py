@@ -32,15 +32,13 @@ def finish(tmp_path, miniature, monkeypatch):
     return write
 
 
-COMMAND = (
-    "new molecules: pairflow sample --model results/mine --count 1000 --unique --novel --out mine_samples.smi"
-)
+SAMPLE = "pairflow sample --model results/mine --count 1000 --unique --novel --out mine_samples.smi"
+COMMAND = f"new molecules: {SAMPLE}"
 HOPELESS = "these molecules are not usable yet: the report says why, and what to do"
 
 
 @pytest.mark.parametrize(
-    ("most", "share", "last"),
-    [(150, "75.0 %", COMMAND), (10, "5.00 %", COMMAND), (3, "1.50 %", HOPELESS)],
+    ("most", "share", "last"), [(150, "75.0 %", COMMAND), (10, "5.00 %", COMMAND), (3, "1.50 %", HOPELESS)]
 )
 def test_molecules_end_with_the_best_share_and_a_command(finish, most, share, last):
     lines = finish([("udlm", 1, 2), ("udlm", 4, most - 1), ("pairflow", 1, 1), ("pairflow", 4, most)])

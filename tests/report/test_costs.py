@@ -44,10 +44,7 @@ def test_rows_of_a_base_with_known_shares(costs):
     assert (pairing.method, pairing.work, pairing.share) == ("pairflow", "pairing", 0.025)
     assert (dcd.method, dcd.work, dcd.share, dcd.samples_seen) == ("pairflow+dcd", "DCD", 0.2, 8_000)
     assert (redi.method, redi.work) == ("pairflow+redi", "ReDi")
-
-
-def test_redi_is_drawing_the_pairs_and_training_on_them(costs):
-    *_, redi = costs(TRAIN, TEACH, REDI)["pairflow"]
+    # Drawing the pairs, and training on them.
     assert (redi.seconds, redi.device_seconds, redi.share) == (80.0, 150.0, 0.4)
     assert (redi.samples_seen, redi.samples_generated) == (16_000, 500)
     assert redi.peak_memory_mb == 700.0

@@ -87,9 +87,8 @@ def test_several_seeds_keep_their_deviations_apart(sheet):
 
 
 def test_a_missing_value_is_empty_and_nan_does_not_count(sheet):
-    text, tex = texts(
-        sheet({("a", 1): [1.0, np.nan, 4.0], ("a", 2): [np.nan] * 3, ("b", 1): [5.0] * 3, ("b", 2): [0.5]})
-    )
+    of_a = {("a", 1): [1.0, np.nan, 4.0], ("a", 2): [np.nan] * 3}
+    text, tex = texts(sheet(of_a | {("b", 1): [5.0] * 3, ("b", 2): [0.5]}))
     rows = {(row["method"], row["nfe"]): row for row in rows_of(text)}
     assert [rows["a", "1"][name] for name in ("mean", "std", "count")] == ["2.5", "2.1213203435596424", "2"]
     assert [rows["a", "2"][name] for name in ("mean", "std", "count")] == ["", "", "0"]
@@ -120,9 +119,8 @@ def test_image_tables_name_reference_extractor_and_real_images(image_page):
     rows = rows_of(found["demo-main-quality.csv"])
     columns = ["evaluation", "metric", "reference", "extractor", "method", "nfe"]
     assert list(rows[0]) == [*columns, "calls", "mean", "std", "count"]
-    assert list(rows[0].values()) == [
-        *("main", "fd", "train", "classifier-1a2b3c4d", "udlm", "1", "2", "84.0", "", "1")
-    ]
+    first = "main fd train classifier-1a2b3c4d udlm 1 2 84.0  1"
+    assert list(rows[0].values()) == first.split(" ")
     [real] = [row for row in rows if row["method"] == "data" and row["metric"] == "fd"]
     assert [real[name] for name in ("nfe", "mean", "std", "count")] == ["", "4.8", "", "1"]
     assert r"real images & $4.8$ & $4.8$ & $4.8$ \\" in found["demo-main-quality.tex"]
@@ -168,9 +166,8 @@ def downloads(page: str) -> dict[str, str]:
 
 
 def test_text_comes_out_as_it_is():
-    assert latex_escape(r"50 % & a_b #1 {x} \y ~ ^ × –") == (
-        r"50 \% \& a\_b \#1 \{x\} \textbackslash{}y \textasciitilde{} \textasciicircum{} $\times$ --"
-    )
+    assert latex_escape("50 % & a_b #1 {x} × –") == r"50 \% \& a\_b \#1 \{x\} $\times$ --"
+    assert latex_escape(r"\y ~ ^") == r"\textbackslash{}y \textasciitilde{} \textasciicircum{}"
     assert latex_cell(Entry("−1,234.5")) == "$-1{,}234.5$"
     assert latex_escape("<a|b>") == r"\textless{}a\textbar{}b\textgreater{}"
     assert latex_escape('2 ± 1 × "3"') == r"2 $\pm$ 1 $\times$ ''3''"

@@ -38,9 +38,8 @@ def test_mean_and_standard_deviation():
 
 
 def test_rows_follow_the_methods_and_columns_the_steps():
-    result = table(
-        {("b", 32): [1.0], ("b", 4): [1.0], ("a", 4): [1.0], ("a", 32): [1.0]}, ["b", "a", "absent"]
-    )
+    cells = [("b", 32), ("b", 4), ("a", 4), ("a", 32)]
+    result = table({cell: [1.0] for cell in cells}, ["b", "a", "absent"])
     assert (list(result.rows), result.columns) == (["b", "a"], [4, 32])
     nothing = table({("a", 1): [1.0]}, [])
     assert (nothing.rows, nothing.count) == ({}, 0)

@@ -9,6 +9,7 @@ from pairflow.report.experiment.page import render
 MOST = 1_200_000  # bytes of a page
 EVIL = """</script><script>alert('1')</script> "&<!--$x$"""
 SAID = ["4 steps, 5 calls", "valid 34.3 %", "351.0 ± 1.0 of 1,024 samples", "3 trials"]
+METHODS = ["udlm", "random", "pairflow", "mdlm"]
 
 
 @pytest.fixture(scope="module")
@@ -17,9 +18,8 @@ def html(make) -> str:
     contents = make()
     fourth = contents.metrics[contents.metrics.method == "random"].assign(method="mdlm")
     metrics = pd.concat([contents.metrics, fourth])
-    settings = {"methods": ["udlm", "random", "pairflow", "mdlm"]}
-    changes = {"settings": settings, "metrics": metrics, "couplings": {}}
-    html = render(make(**changes, correlations={}, samples={}))
+    changes = {"metrics": metrics, "couplings": {}, "correlations": {}, "samples": {}}
+    html = render(make(settings={"methods": METHODS}, **changes))
     assert len(html.encode()) < MOST
     return html
 
@@ -37,9 +37,7 @@ def test_names_hide_and_show_methods_in_all_charts_below(html, open_page):
     page = open_page(html)
     first = charts(page).first
     buttons = page.locator("#quality .legend button")
-    assert [text.strip() for text in buttons.all_text_contents()] == [
-        *("udlm", "random", "pairflow", "mdlm", "hide all")
-    ]
+    assert " ".join(buttons.all_text_contents()).split() == [*METHODS, "hide", "all"]
     every = lines(charts(page)).count()
     names = first.locator("text:visible")
     expect(names.filter(has_text="udlm")).to_have_count(1)
@@ -57,7 +55,7 @@ def test_names_hide_and_show_methods_in_all_charts_below(html, open_page):
     assert lines(charts(page)).count() == every / 4
 
 
-def test_a_pointer_near_a_point_shows_its_values(html, open_page):
+def test_a_pointer_near_a_point_shows_its_values_and_arrow_keys_go_from_point_to_point(html, open_page):
     page = open_page(html)
     first, tip = charts(page).first, charts(page).first.get_by_role("status")
     marker = first.locator('g[data-line="1"] use').last  # of the line, after the ends of its bars
@@ -69,11 +67,6 @@ def test_a_pointer_near_a_point_shows_its_values(html, open_page):
     assert first.locator(".mark").is_visible()
     page.mouse.move(0, 0)
     expect(tip).to_have_text("")
-
-
-def test_arrow_keys_go_from_point_to_point_of_what_is_shown(html, open_page):
-    page = open_page(html)
-    first, tip = charts(page).first, charts(page).first.get_by_role("status")
     first.locator(".chart").focus()
     page.keyboard.press("ArrowRight")
     expect(tip.locator("b")).to_have_text("udlm")

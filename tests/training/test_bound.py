@@ -130,11 +130,8 @@ def test_the_error_shrinks_with_the_draws_and_is_that_of_repetitions():
     row = SENTENCES[0].numpy()
 
     def repeat(draws):
-        bounds = [
-            bound_row(Exact("leave_one_out"), UNIFORM, "leave_one_out", row, draws=draws, seed=seed)
-            for seed in range(60)
-        ]
-        values, errors, _ = np.array(bounds).T
+        given = (Exact("leave_one_out"), UNIFORM, "leave_one_out", row)
+        values, errors, _ = np.array([bound_row(*given, draws=draws, seed=seed) for seed in range(60)]).T
         return values.std(ddof=1), np.sqrt((errors**2).mean())
 
     (few, stated_few), (many, stated_many) = repeat(16), repeat(256)

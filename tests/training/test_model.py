@@ -71,11 +71,8 @@ def test_every_method_with_uniform_noise_starts_from_the_same_source_states_at_e
     _, raw, ema = folder
     drawn = []
     for network, method, nfe in ((raw, "udlm", 1), (ema, "pairflow", 1), (ema, "random", 4)):
-        model, plan = (
-            replace(described(network), method=method),
-            SamplingPlan(steps=nfe, prediction="posterior"),
-        )
-        drawn.append(model.draw(plan, 6, 3, "sample", 0, 0))
+        plan = SamplingPlan(steps=nfe, prediction="posterior")
+        drawn.append(replace(described(network), method=method).draw(plan, 6, 3, "sample", 0, 0))
     first, *others = (source for source, _ in drawn)
     assert first.unique().numel() == 5
     assert all(torch.equal(first, source) for source in others)

@@ -266,19 +266,14 @@ POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n%%EndComments\n"
 
 def test_a_file_that_is_not_an_image_is_named(folder):
     root = folder(a_png=np.zeros((9, 9)))
-    whole = (root / "a.png").read_bytes()
-    (root / "b.png").write_text("no image")
-    with pytest.raises(InputError, match=r"images/b\.png: not a readable image: cannot identify image file"):
-        read_folder(root, progress=False)
+    half, unknown = (root / "a.png").read_bytes()[:40], "cannot identify image file"
     Image.fromarray(np.zeros((9, 9), np.uint8)).save(root / "b.gif")
-    gif = (root / "b.gif").read_bytes()
-    for content in (POSTSCRIPT, gif):  # Pillow would hand the first to Ghostscript, which runs it
+    # Pillow would hand PostScript to Ghostscript, which runs it.
+    contents = {b"no image": unknown, POSTSCRIPT: unknown, (root / "b.gif").read_bytes(): unknown, half: ""}
+    for content, reason in contents.items():
         (root / "b.png").write_bytes(content)
-        with pytest.raises(InputError, match=r"images/b\.png: .* cannot identify image file"):
+        with pytest.raises(InputError, match=rf"images/b\.png: not a readable image: {reason}"):
             read_folder(root, progress=False)
-    (root / "b.png").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match=r"images/b\.png: not a readable image: "):
-        read_folder(root, progress=False)
 
 
 @pytest.mark.parametrize(("colour", "channels"), [(0, 1), (2, 3), (4, 2), (6, 4)])
@@ -322,23 +317,12 @@ def test_mnist_in_full(data_dir, monkeypatch):
     assert made.test_labels[:5].tolist() == [7, 2, 1, 0, 4]
     counts = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
     assert np.bincount(made.train_labels).tolist() == counts
-    raw = IMAGES["mnist_binary"].load().images
-    shown = to_images(made.train, made.shape, 2)
-    assert np.array_equal(shown, np.where(raw[:60_000] >= 128, 255, 0))
-    assert np.array_equal(to_tokens(shown, 2), made.train)
 
 
 @pytest.mark.data
-def test_cifar10_pixels_survive_exactly(data_dir, monkeypatch):
+def test_cifar10_begins_with_known_pixels_and_labels(data_dir, monkeypatch):
     monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(data_dir))
-    made = prepare("cifar10", flips=True)
-    raw = IMAGES["cifar10"].load()
-    count = raw.test_rows.start
-    assert made.train.shape == (2 * count, 3072)
-    shown = to_images(made.train, made.shape, 256)
-    assert np.array_equal(shown[:count], raw.images[:count])
-    assert np.array_equal(shown[count:], raw.images[:count, :, ::-1])
-    assert np.array_equal(to_images(made.test, made.shape, 256), raw.images[count:])
+    made = prepare("cifar10")
     assert made.train[0, [0, 1024, 2048]].tolist() == [59, 62, 63]  # red, green and blue of the first pixel
     assert made.train_labels[:3].tolist() == [6, 9, 9]  # frog, truck, truck
-    assert (made.partial is None) == (count == 50_000)
+    assert (made.partial is None) == (len(made.train) == 50_000)

@@ -26,11 +26,8 @@ def run(tmp_path):
     script.write_text(CODE)
 
     def run(folder: Path, **options) -> str:
-        environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
-        command = [sys.executable, str(script)]
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, env=environment, **options
-        )
+        options |= {"env": {**os.environ, "NUMBA_CACHE_DIR": str(folder)}}
+        done = subprocess.run([sys.executable, script], capture_output=True, text=True, **options)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

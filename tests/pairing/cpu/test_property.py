@@ -4,7 +4,7 @@ By default 300 cases run. To run 2,000 of them, which takes a minute:
 
     PAIRFLOW_PROPERTY_CASES=2000 python -m pytest tests/pairing/cpu/test_property.py
 
-A failure names the numbers of its cases; `describe(make_case(number))` says what they are.
+A failure names the numbers of its cases, which `make_case` makes.
 """
 
 import os
@@ -20,10 +20,8 @@ from pairflow.pairing.pair import pair
 CASES = int(os.environ.get("PAIRFLOW_PROPERTY_CASES", "300"))
 PARTS = 8  # tests, so that several processes share the cases
 WORK = 0.025  # seconds of the reference per case
-STEP_SECONDS, TOKEN_SECONDS = (
-    8e-5,
-    2e-9,
-)  # of the reference, for a query and step, and for each token compared
+STEP_SECONDS = 8e-5  # of the reference, for a query and step
+TOKEN_SECONDS = 2e-9  # and for each token compared
 
 
 def make_case(number):
@@ -83,16 +81,8 @@ def rows_of(rng, keys, length, size):
 def queries_of(rng, data, count, size):
     """Rows of the data, as they are or with other symbols in places, or rows that have nothing of them."""
     rows = data[rng.integers(0, len(data), count)]
-    foreign = rng.choice([0, 0, 0, 0.2, 1])
-    return np.where(rng.random(rows.shape) < foreign, rng.integers(0, size, rows.shape), rows).astype(
-        data.dtype
-    )
-
-
-def describe(case):
-    """The case in a line, without its rows."""
-    shape = {"rows": case["data"].shape, "queries": len(case["queries"])}
-    return shape | {name: value for name, value in case.items() if np.isscalar(value)}
+    foreign = rng.random(rows.shape) < rng.choice([0, 0, 0, 0.2, 1])
+    return np.where(foreign, rng.integers(0, size, rows.shape), rows).astype(data.dtype)
 
 
 def is_equal(case):
@@ -101,10 +91,8 @@ def is_equal(case):
     settings = {name: case[name] for name in names}
     if case["subsets"] > 1:
         rows = (0, len(case["queries"]) % len(case["data"]) + 1)
-        options = {"subsets": case["subsets"], "rows": rows, "progress": False}
-        fast, slow = (
-            pair(case["data"], **settings, **options, backend=name) for name in ("cpu", "reference")
-        )
+        settings |= {"subsets": case["subsets"], "rows": rows, "progress": False}
+        fast, slow = (pair(case["data"], **settings, backend=name) for name in ("cpu", "reference"))
         return np.array_equal(fast, slow)
     given = (case["data"], case["queries"], case["numbers"])
     fast = cpu.pair_rows(*given, **settings, threads=case["threads"])

@@ -13,7 +13,7 @@ from pairflow.report.compare.verdict import write_verdict
 from pairflow.report.results import FinishedExperiment
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def make_run(make, metric_rows):
     """A run of three methods at three numbers of steps, `plus` more of all; `settings` are merged in.
 
@@ -31,7 +31,7 @@ def make_run(make, metric_rows):
     return build
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def page(make_run) -> str:
     wide = make_run("b" * 60, 2, network={"name": "mlp", "width": 768})
     return render(compare_runs([make_run(), wide, make_run("c", 1, seeds=(0,))]), "comparison.parquet")

@@ -52,6 +52,22 @@ def contents(make):
     )
 
 
+@pytest.fixture
+def make_one(make):
+    """Contents of one method; `counts` of each metric by (method, number of steps)."""
+
+    def build(method, samples, counts):
+        rows = [
+            {"method": name, "nfe": nfe, "metric": metric, "value": value}
+            for (name, nfe), own in counts.items()
+            for metric, value in own.items()
+        ]
+        shared = {"evaluation": "main", "trial": 0, "samples": samples, "seed": 0}
+        return make(settings={"methods": [method]}, metrics=pd.DataFrame(rows).assign(**shared))
+
+    return build
+
+
 @pytest.fixture(scope="module")
 def block(contents):
     [block] = evaluation_blocks(contents)
@@ -98,19 +114,15 @@ def test_without_histograms_those_parts_are_left_out(make):
     assert [group.title for group in block.groups] == ["Counts by spelling"]
 
 
-def test_what_is_left_at_each_stage_is_drawn_beside_held_out_molecules_and_controls(make):
+def test_what_is_left_at_each_stage_is_drawn_beside_held_out_molecules_and_controls(make_one):
     """Of udlm at its best number of steps, 1: 80 % of 1,024 samples are left, and of real ones 90 %."""
-    counts = {"udlm": dict.fromkeys(STAGES, 0.8), "data": dict.fromkeys(STAGES, 0.9)}
-    counts["one carbon more"] = dict.fromkeys(STAGES, 0.7) | {"plausible": 0.4}
-    rows = [
-        {"method": method, "metric": stage, "value": share * 1024 * scale, "nfe": nfe}
-        for method, shares in counts.items()
-        for stage, share in shares.items()
-        for nfe, scale in ([(1, 1.0), (32, 0.5)] if method == "udlm" else [(None, 1.0)])
-    ]
-    rows.append({"method": "data", "metric": "held_out", "value": 1000, "nfe": None})
-    shared = {"evaluation": "main", "trial": 0, "samples": 1024, "seed": 0}
-    contents = make(settings={"methods": ["udlm"]}, metrics=pd.DataFrame(rows).assign(**shared))
+
+    def left(share):
+        return dict.fromkeys(STAGES, share * 1024)
+
+    counts = {("udlm", 1): left(0.8), ("udlm", 32): left(0.4), ("data", None): left(0.9) | {"held_out": 1000}}
+    counts["one carbon more", None] = left(0.7) | {"plausible": 0.4 * 1024}
+    contents = make_one("udlm", 1024, counts)
     [block] = evaluation_blocks(contents)
     drawn = block.details.shown["survivors"].alt
     assert all(line in drawn for line in ("udlm", "held-out molecules", "one carbon more"))
@@ -119,17 +131,11 @@ def test_what_is_left_at_each_stage_is_drawn_beside_held_out_molecules_and_contr
         assert share in page
 
 
-def test_a_few_held_out_molecules_are_counted_and_no_line_compares_them_with_samples(make):
+def test_a_few_held_out_molecules_are_counted_and_no_line_compares_them_with_samples(make_one):
     """5 of 8 held-out molecules are plausible: 640 of 1,024, which no page may print."""
-    values = {"udlm": dict.fromkeys(STAGES, 700), "data": dict.fromkeys(STAGES, 1024) | {"plausible": 640}}
-    rows = [
-        {"method": method, "metric": metric, "value": value, "nfe": 1 if method == "udlm" else None}
-        for method, by_metric in values.items()
-        for metric, value in by_metric.items()
-    ]
-    rows.append({"method": "data", "metric": "held_out", "value": 8, "nfe": None})
-    shared = {"evaluation": "main", "trial": 0, "samples": 1024, "seed": 0}
-    contents = make(settings={"methods": ["udlm"]}, metrics=pd.DataFrame(rows).assign(**shared))
+    held_out = dict.fromkeys(STAGES, 1024) | {"plausible": 640, "held_out": 8}
+    counts = {("udlm", 1): dict.fromkeys(STAGES, 700), ("data", None): held_out}
+    contents = make_one("udlm", 1024, counts)
     [block] = evaluation_blocks(contents)
     assert all(table.floor is None for table in block.tables)
     assert "held-out molecules" not in block.details.shown["survivors"].alt
@@ -157,17 +163,13 @@ def test_the_page_of_a_users_library_begins_with_plausible_molecules_and_names_n
     assert not found, found
 
 
-def test_fine_tuned_methods_are_compared_with_their_start(make):
+def test_fine_tuned_methods_are_compared_with_their_start(make, make_one):
     """At the largest number of steps, which is that of the start's samples; shares of 200 samples."""
-    values = {"pairflow": {4: 20, 32: 50}, "data": {None: 80}, "the start, untrained": {None: 10}}
-    rows = [
-        {"method": method, "metric": metric, "value": value + more, "nfe": nfe}
-        for method, by_nfe in values.items()
-        for nfe, value in by_nfe.items()
-        for metric, more in (("plausible", 0), ("valid", 9), ("common_scaffolds", 6))
-    ]
-    shared = {"evaluation": "main", "trial": 0, "samples": 200, "seed": 0}
-    contents = make(settings={"methods": ["pairflow"]}, metrics=pd.DataFrame(rows).assign(**shared))
+    values = {("pairflow", 4): 20, ("pairflow", 32): 50, ("data", None): 80}
+    values |= {("the start, untrained", None): 10}
+    names = {"plausible": 0, "valid": 9, "common_scaffolds": 6}
+    counts = {key: {name: value + more for name, more in names.items()} for key, value in values.items()}
+    contents = make_one("pairflow", 200, counts)
     [block] = evaluation_blocks(contents)
     start = block.details.shown["start"]
     assert (start["nfe"], start["columns"]) == (32, ["its start", "pairflow", "held-out molecules"])

@@ -12,11 +12,8 @@ from pairflow.report.experiment.page import draw, render
 from pairflow.report.figures import quality
 from pairflow.report.grid import Cell
 
-TABLE = given_table(
-    "valid",
-    [1, 2],
-    {name: [Cell(9, 1, 2), Cell(8, 1, 2)] for name in ("udlm", "odd $x$ <b>")},
-)
+CELLS = [Cell(9, 1, 2), Cell(8, 1, 2)]
+TABLE = given_table("valid", [1, 2], {"udlm": CELLS, "odd $x$ <b>": CELLS})
 POINTS = 72  # to the inch
 
 

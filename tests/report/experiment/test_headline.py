@@ -32,26 +32,21 @@ def test_every_method_stands_at_its_best_steps_beside_real_data(make, metric_row
     rows = metric_rows({"udlm": (100, 512, 300), "pairflow": (600, 700, 768)})
     contents = make(metrics=counted(rows, unique_strict=0.5, novel_strict=0.125))
     headline = make_headline(contents)
-    assert [(line.method, line.nfe, line.calls) for line in headline.lines] == [
-        ("udlm", 4, 5),
-        ("pairflow", 32, 33),
-    ]
+    found = [(line.method, line.nfe, line.calls) for line in headline.lines]
+    assert found == [("udlm", 4, 5), ("pairflow", 32, 33)]
     # The pairing takes 12 s, each training 48 s.
     assert [line.seconds for line in headline.lines] == [48.0, 60.0]
-    shares = {
-        key: [measure.text(line) for line in headline.lines] for key, measure in headline.measures.items()
-    }
+    measures = headline.measures
+    shares = {key: [measures[key].text(line) for line in headline.lines] for key in measures}
     assert shares["valid"] == ["50.0 %", "75.0 %"]
     assert shares["unique"] == ["50.0 %", "50.0 %"]
     assert shares["few"] == ["9.77 %", "58.6 %"]  # 100 and 600 of 1,024
     headings = ["valid", "unique", "off the rules", "valid at 1 step"]
     assert [measure.heading for measure in headline.measures.values()] == headings
     assert [measure.real for measure in headline.measures.values()] == ["100.0 %", "–", "0.00 %", "100.0 %"]
-    assert headline.sentence == (
-        "75.0 % of the samples of the best method, pairflow at 32 sampling steps, are valid molecules; all "
-        "of the data are valid. Of its distinct molecules 25.0 % break the rules that all of the data obey. "
-        "Its difference from udlm at 4 sampling steps was not tested."
-    )
+    assert headline.sentence.startswith("75.0 % of the samples of the best method, pairflow at 32 sampling")
+    for said in ("25.0 % break the rules", "difference from udlm at 4 sampling steps was not tested"):
+        assert said in headline.sentence
 
 
 def test_a_page_of_one_method_has_no_contest(make, metric_rows, parse):
@@ -95,11 +90,9 @@ def test_the_headline_of_a_hopeless_model_says_so(make, metric_rows, parse):
     """1 % of the samples of the best method are valid, ten times as many as of the other."""
     rows = metric_rows({"udlm": (1, 1, 1), "pairflow": (5, 8, 10)})
     contents = make(settings=OTHER, metrics=rows, sample_command="pairflow sample")
-    assert cautions(contents)["Not usable yet."] == (
-        "Under half of the samples are valid molecules: udlm (0.10 %) and pairflow (0.98 %). Train longer "
-        "(training.iterations), use a larger network, or draw samples with more steps.",
-        True,
-    )
+    text, severe = cautions(contents)["Not usable yet."]
+    assert "are valid molecules: udlm (0.10 %) and pairflow (0.98 %). Train longer" in text
+    assert severe
     words = parse(render(contents)).words()
     assert "pairflow sample" not in words
     assert words.index("0.98 %") < words.index("Not usable yet.") < words.index("Comparison of methods")
@@ -145,10 +138,8 @@ def test_a_network_that_has_memorised_its_data_is_not_to_be_trained_longer(make,
 
 def test_of_images_the_distance_stands_beside_that_of_real_images(make_images):
     headline = make_headline(make_images())
-    assert headline.sentence.startswith(
-        "The best method, pairflow at 32 sampling steps, has FD to the training images of 13.5; real images "
-        "have 4.8."
-    )
+    best = "pairflow at 32 sampling steps, has FD to the training images of 13.5; real images have 4.8."
+    assert best in headline.sentence
     metrics = make_images().metrics
     bare = make_headline(make_images(metrics=metrics[metrics.method != "data"]))
     assert bare.measures["fd"].real == "–"

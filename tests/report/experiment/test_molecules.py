@@ -9,10 +9,8 @@ def test_galleries_hold_random_valid_samples_and_count_all(capfd):
     assert len(shown.molecules) == 4
     assert {molecule.smiles for molecule in shown.molecules} <= {"CCO", "c1cc[nH]c1", "C", "CN", "CF"}
     assert shown == molecules.draw_gallery(SAMPLES, 4, seed=0)
-    others = {
-        tuple(each.smiles for each in molecules.draw_gallery(SAMPLES, 4, seed).molecules) for seed in range(9)
-    }
-    assert len(others) > 3
+    others = (molecules.draw_gallery(SAMPLES, 4, seed).molecules for seed in range(9))
+    assert len({tuple(each.smiles for each in gallery) for gallery in others}) > 3
     assert capfd.readouterr().err == ""
 
 

@@ -5,17 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairflow.plan import lineage
-from pairflow.report import results
-from pairflow.report.experiment import gather
 from pairflow.report.experiment.page import render
 from pairflow.report.templates import sha256
-from pairflow.report.words import (
-    format_count,
-    format_duration,
-    format_p_value,
-    format_percent,
-)
+from pairflow.report.words import format_count, format_duration, format_p_value, format_percent
 
 SCRIPT = "<script>alert(1)</script>"
 
@@ -40,15 +32,6 @@ def test_every_section_is_there_once(document):
 
 def test_the_same_bytes_every_time(make, make_images, molecule_page, image_page):
     assert (render(make()), render(make_images())) == (molecule_page, image_page)
-
-
-def test_tables_are_made_once_and_handed_on(make, monkeypatch, empty_charts):
-    """The table of each evaluation by its page, and the table of jobs by the step, not by what it calls."""
-    contents, made, list_grids = make(), [], results.list_grids
-    monkeypatch.setattr(results, "list_grids", lambda *args: made.append(args[2]) or list_grids(*args))
-    render(contents)
-    assert made == [*contents.experiment.evaluations]
-    assert {"jobs", "report_inputs"}.isdisjoint({*vars(gather), *vars(lineage)})
 
 
 def test_nothing_is_fetched(molecule_page, document):
@@ -150,13 +133,11 @@ def test_the_page_of_twelve_methods(many, parse, empty_charts):
     assert "udlm +redi +redi ReDi, round 2 2 min 00 s 200.0 % – – 20,000 512 MiB cpu" in said
     assert "pairflow +dcd DCD 1 min 00 s 100.0 % – – – 512 MiB cpu" in said
     charts = [attributes["aria-label"] for _, attributes in page.tags if attributes.get("role") == "img"]
-    base, dcd, redi = (
-        [text for text in charts if text.startswith(f"{kind}training loss")]
-        for kind in ("", "DCD: ", "ReDi: ")
-    )
-    assert [base[0].count("; "), len(base), len(dcd), len(redi)] == [4, 1, 1, 1]
-    assert "udlm+dcd" in dcd[0]
-    assert "pairflow+redi+redi" in redi[0]
+    starts = ("training loss", "DCD: training loss", "ReDi: training loss")
+    [base], [dcd], [redi] = ([text for text in charts if text.startswith(start)] for start in starts)
+    assert base.count("; ") == 4
+    assert "udlm+dcd" in dcd
+    assert "pairflow+redi+redi" in redi
 
 
 def test_the_best_method_stands_open_beside_training_molecules_and_the_others_are_folded(make, parse):

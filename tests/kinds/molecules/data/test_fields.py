@@ -38,20 +38,6 @@ def test_a_cx_extension_is_read_and_one_that_is_cut_off_is_named():
     assert smiles_of("CC=CO |c:1|") == "C/C=C\\O"
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("OCCCl |Sg:n:1,2::ht|", "a polymer or repeating unit"),
-        ("OCCCl |LN:1:1.3|", "a polymer or repeating unit"),
-        ("Cl*.Cc1ccccc1 |m:1:3.4.5|", "a substituent without a certain place"),
-        ("CCO |$Boc;;$|", "an abbreviation (Boc) drawn as an atom"),
-        ("CCO |$CH3;2;OH$|", "CCO"),
-    ],
-)
-def test_an_extension_of_more_than_a_molecule_is_named(text, reason):
-    assert smiles_of(text) == reason
-
-
 def test_atom_maps_are_dropped():
     mapped = read_smiles("[CH3:1][O:2][c:3]1[cH:4][cH:5][cH:6][cH:7][cH:8]1")
     assert (write_smiles(mapped), mapped.HasProp(MAPPED)) == ("COc1ccccc1", 1)
@@ -61,37 +47,36 @@ def test_atom_maps_are_dropped():
     assert smiles_of("[*:1]CC[*:2]") == "*CC*"
 
 
-@pytest.mark.parametrize("text", ["C~c1ccccc1", "CC[#6]", "[C,N]C", "C@C", "*CO |$Q_e;;$|", "[CH3;D1]C"])
-def test_queries_are_no_molecules(text):
-    assert smiles_of(text) == QUERY
+QUERIES = ["C~c1ccccc1", "CC[#6]", "[C,N]C", "C@C", "*CO |$Q_e;;$|", "[CH3;D1]C"]
+SELFIES = ["[C][C][O]", "[C][=O]", "[C][C][Branch1][C][O][N]", "[Na+1].[C][C][=Branch1][C][=O][O-1]"]
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("C1CC", "unparsable"),
-        ("nonsense", "unparsable"),
+        ("OCCCl |Sg:n:1,2::ht|", "a polymer or repeating unit"),
+        ("OCCCl |LN:1:1.3|", "a polymer or repeating unit"),
+        ("Cl*.Cc1ccccc1 |m:1:3.4.5|", "a substituent without a certain place"),
+        ("CCO |$Boc;;$|", "an abbreviation (Boc) drawn as an atom"),
+        ("CCO |$CH3;2;OH$|", "CCO"),
+        *((text, QUERY) for text in QUERIES),
+        *((text, "unparsable") for text in ("C1CC", "nonsense", "hello")),
         ("NC(C)(C)(C)C", "unparsable (a valence is too high): atom 2, C"),
         ("CC[c]", "unparsable (no Kekulé structure)"),
         ("NaN", "no SMILES"),
+        *((text, LOWER) for text in ("ccccc", "c[c@@h]1cc(nc2cncc2)c1")),
+        ("InChI=1S/CH4/h1H4", FOREIGN["InChI"]),
+        ("LFQSCWFLJHTTHZ-UHFFFAOYSA-N", FOREIGN["InChIKey"]),
+        ("CCO>[Na+]>CC=O", FOREIGN["reaction"]),
+        ("N->[Fe]", "[NH3]->[Fe]"),
+        *((text, FOREIGN["SELFIES"]) for text in SELFIES),
     ],
 )
-def test_other_faults_are_no_queries(text, reason):
+def test_what_is_no_molecule_is_named(text, reason):
     assert smiles_of(text) == reason
 
 
-def test_smiles_in_lower_case_are_named():
-    assert {smiles_of(text) for text in ("ccccc", "c[c@@h]1cc(nc2cncc2)c1")} == {LOWER}
-    assert smiles_of("hello") == "unparsable"
-
-
-def test_other_notations_are_named():
-    assert smiles_of("InChI=1S/CH4/h1H4") == FOREIGN["InChI"]
-    assert smiles_of("LFQSCWFLJHTTHZ-UHFFFAOYSA-N") == FOREIGN["InChIKey"]
-    assert smiles_of("CCO>[Na+]>CC=O") == FOREIGN["reaction"]
-    assert smiles_of("N->[Fe]") == "[NH3]->[Fe]"
-    for text in ("[C][C][O]", "[C][=O]", "[C][C][Branch1][C][O][N]", "[Na+1].[C][C][=Branch1][C][=O][O-1]"):
-        assert smiles_of(text) == FOREIGN["SELFIES"]
+def test_small_molecules_in_brackets_are_smiles():
     for text in ("[Na+].[Cl-]", "[H][H]", "[CH3][CH3]", "[C]", "[O][O]", "[C-]#[O+]"):
         assert smiles_of(text) not in (*FOREIGN.values(), "unparsable")
 

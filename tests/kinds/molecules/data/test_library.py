@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import os
 import subprocess
 import sys
 import zipfile
@@ -70,32 +69,22 @@ def test_format_is_told_by_the_name():
             format_of(name)
 
 
-def test_the_field_with_smiles_is_found(written):
-    texts = {
-        "CCO\nCCN a\n": (None, 0),
-        "M0\tCCO\nM1\tCCN\n": (None, 1),
-        "# all\nM 0;x;CCO\nM 1;x;CCN\n": (";", 2),
-        "I came\nI saw\n": None,  # RDKit would read I
-        "C G Am F\nC G\n": None,
-    }
-    for text, field in texts.items():
-        assert find_field(written("a.txt", text)) == field
-
-
 @pytest.mark.parametrize(
-    ("text", "kind"),
+    ("text", "field", "kind"),
     [
-        ("CCO\nCCN a\n", "SMILES"),
-        ("M0\tCCO\nM1\tCCN\n", "SMILES"),
-        ("# all\nid;SMILES;y\na;CCO;1\nb;CCN;2\n", "CSV"),
-        ("I came\nI saw\n", ""),
+        ("CCO\nCCN a\n", (None, 0), "SMILES"),
+        ("M0\tCCO\nM1\tCCN\n", (None, 1), "SMILES"),
+        ("# all\nM 0;x;CCO\nM 1;x;CCN\n", (";", 2), "SMILES"),
+        ("# all\nid;SMILES;y\na;CCO;1\nb;CCN;2\n", (";", 1), "CSV"),
+        ("I came\nI saw\n", None, ""),  # RDKit would read I
+        ("C G Am F\nC G\n", None, ""),
     ],
 )
-def test_the_format_of_an_unknown_name_is_told_by_the_content(tmp_path, text, kind):
-    (tmp_path / "a.dat").write_text(text)
-    assert holds_smiles(tmp_path / "a.dat") is bool(kind)
+def test_content_tells_the_field_with_smiles_and_the_format_of_an_unknown_name(written, text, field, kind):
+    path = written("a.dat", text)
+    assert (find_field(path), holds_smiles(path)) == (field, bool(kind))
     with nullcontext() if kind else pytest.raises(InputError, match=r"a\.dat: unknown kind of file; "):
-        assert format_of(tmp_path / "a.dat") == kind
+        assert format_of(path) == kind
 
 
 NAMED = "CCO ethanol, absolute\n\n  c1ccccc1\tbenzene\nN\n   \nC1CC broken\n"
@@ -138,11 +127,6 @@ def test_good_and_odd_files_are_read(written, name, content, smiles):
     assert read(written(name, content)) == smiles
 
 
-def test_quotes_around_smiles_are_no_part_of_them(written):
-    rows = read_rows(written("a.smi", 'CCN b\n"CCO" my "own" name\n"CCC"\n"C\n'))
-    assert [row[1:3] for row in rows] == [("CCN", "b"), ("CCO", 'my "own" name'), ("CCC", ""), ('"C', "")]
-
-
 def test_columns_of_a_table(written):
     assert read(written("a.csv.gz", QUOTED), "name") == ["ethanol", "nothing", "NA"]
     table = columns(written("a.csv", "id, smiles\n1,C\n2\n3,N\n"), 2)
@@ -159,6 +143,7 @@ def test_columns_of_a_table(written):
         ("a.smi.gz", "\nsmiles id\nC 1, a\n\n  \n N\t2", [(3, "C", "1, a"), (6, "N", "2")]),
         ("a.csv", "smiles,name\nC,1\n\nN\n", [(2, "C", "1"), (4, "N", "")]),
         ("a.csv", '\n\nsmiles,Mol ID\nC,"A\nB"\nN,2\r\n\r\n', [(4, "C", "A\nB"), (6, "N", "2")]),
+        ("a.smi", 'CCN b\n"CCO" my "own"\n"C\n', [(1, "CCN", "b"), (2, "CCO", 'my "own"'), (3, '"C', "")]),
         ("a.smi", "CCO |$a;b$,r|  Z1 x\nCO a|b\n", [(1, "CCO |$a;b$,r|", "Z1 x"), (2, "CO", "a|b")]),
         ("a.cxsmiles", "smiles\tid\tType\nCCO |r|\tZ1\tS\n", [(2, "CCO |r|", "Z1")]),
         ("a.smi", "M0 CCO |r| x\nM1 CCN y\n", [(1, "CCO |r|", "M0"), (2, "CCN", "M1")]),
@@ -217,6 +202,7 @@ PACKED = gzip.compress(b"C\n" * 9, mtime=0)
         ("a.sdf", b"CCO\n" * 100_002, r"no end of a record \(\$\$\$\$\) up to line 100001: not an SDF file"),
         ("a.csv", b'\n\nsmiles,name\nC,x\nN,"a" b\n', "the record in line 5 has a stray quote"),
         ("a.smi.gz", PACKED[:-9], "not a readable SMILES file: Compressed file ended"),
+        ("a.xlsx", b"smiles\nC\n", "not a readable Excel file: File is not a zip file"),
     ],
 )
 def test_refusals(written, name, content, message):
@@ -232,20 +218,6 @@ def test_records_without_a_line_and_molecules_that_are_too_large_are_rejected(wr
     head = "\n\n\n  0  0  0     0  0            999 V3000\n"
     large = written("b.sdf", f"{head}{block}M  V30 END CTAB\nM  END\n$$$$\n")
     assert read(large) == ["over 4,096 atoms"]
-
-
-def test_the_first_sheet_of_an_excel_file_is_a_table(tmp_path):
-    book = openpyxl.Workbook()
-    for row in ([], ["x;y;z;Mol ID", "SMILES"], [7, "CCO"], [], ["two\nlines", "C,N"], [8]):
-        book.active.append(row)
-    book.create_sheet().append(["other"])
-    book.save(tmp_path / "a.xlsx")
-    expected = [Row(3, "CCO", "7"), Row(5, "C,N", "two\nlines"), Row(6, "", "8")]
-    assert list(read_rows(tmp_path / "a.xlsx", "SMILES")) == expected
-    assert list(next(tabular.columns(tmp_path / "a.xlsx", 1))[1]) == ["x;y;z;Mol ID", "SMILES"]
-    (tmp_path / "b.xlsx").write_text("SMILES\nC\n")
-    with pytest.raises(InputError, match=r"b\.xlsx: not a readable Excel file: File is not a zip file"):
-        read(tmp_path / "b.xlsx")
 
 
 NAMESPACE = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -312,18 +284,16 @@ def test_no_file_and_a_folder(tmp_path):
     with pytest.raises(InputError, match=r"a\.csv: no such file$"):
         read(tmp_path / "a.csv")
     (tmp_path / "b.smi").mkdir()
-    os.mkfifo(tmp_path / "c.smi")
-    for name in ("b.smi", "c.smi"):
-        with pytest.raises(InputError, match=f"{name}: is a folder, a pipe or a device"):
-            read(tmp_path / name)
+    with pytest.raises(InputError, match=r"b\.smi: is a folder, a pipe or a device"):
+        read(tmp_path / "b.smi")
 
 
 def test_memory_does_not_grow_with_the_file(written, capsys):
-    """300,000 lines, 24 MB unpacked, in a process of its own: the reader's own peak stays below 2 MB."""
+    """100,000 lines, 8 MB unpacked, in a process of its own: the reader's own peak stays below 2 MB."""
     line = "CC(C)Cc1ccc(cc1)C(C)C(=O)O {} " + "name " * 9 + "\n"
     assert len(list(read_rows(written("a.smi", "CCO\n" * 1000), progress=True))) == 1000
     assert "100%" in capsys.readouterr().err  # the bar counts all bytes
-    path = written("long.smi.gz", "".join(line.format(number) for number in range(300_000)))
+    path = written("long.smi.gz", "".join(line.format(number) for number in range(100_000)))
     code = (
         "import sys, tracemalloc; from pairflow.kinds.molecules.data.library import read_rows as rows; "
         "next(rows(sys.argv[1])); "
@@ -331,7 +301,7 @@ def test_memory_does_not_grow_with_the_file(written, capsys):
     )
     run = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
     number, peak = map(int, run.stdout.split())
-    assert number == 300_000
+    assert number == 100_000
     assert peak < 2**21
 
 

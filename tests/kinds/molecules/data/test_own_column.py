@@ -52,9 +52,7 @@ def test_commas_are_read_if_the_whole_column_says_what_they_are(fields, numbers,
 )
 def test_a_column_with_two_decimal_signs_is_refused(column, fields):
     lines = [f"line {fields.index(field) + 2} has '{field}'" for field in fields if field != "7"]
-    with pytest.raises(
-        InputError, match=f"^column 'y': {lines[0]}, but {lines[1]}; expected numbers with one "
-    ):
+    with pytest.raises(InputError, match=f"^column 'y': {lines[0]}, but {lines[1]}; expected numbers with"):
         column(*fields)
     assert not [*suggest_columns({"y": fields * 9})]
 
@@ -74,10 +72,8 @@ def test_points_that_may_stand_between_thousands_are_refused(tmp_path, text, row
     if not row:
         assert OwnColumn.read(tmp_path / "a.csv", "y").reasons.count("") > 1
         return
-    expected = (
-        f"line {row} has {field!r}, which may be {field.replace('.', '')} with points between thousands, "
-    )
-    with pytest.raises(InputError, match=f"^column 'y': {expected}or {field}0 with a decimal point; write"):
+    expected = f"line {row} has {field!r}, which may be {field.replace('.', '')} with points between"
+    with pytest.raises(InputError, match=f"^column 'y': {expected} .* or {field}0 with a decimal point; wri"):
         OwnColumn.read(tmp_path / "a.csv", "y")
 
 
@@ -86,18 +82,13 @@ def test_relations_and_units_beside_a_column_count(tmp_path):
         (tmp_path / "a.csv").write_text("\n".join([header, *rows]))
         return OwnColumn.read(tmp_path / "a.csv", name)
 
-    header, rows = (
-        "Standard Value,Standard Relation,Standard Units",
-        ["9,'>',nM", "8,'=',nM", "7,,nM", ",>,uM"],
-    )
-    own = read("Standard Value", f"S,pIC50,units,{header}", *(f"C,5,{n},{row}" for n, row in enumerate(rows)))
+    rows = ["9,'>',nM", "8,'=',nM", "7,,nM", ",>,uM"]
+    header = "S,pIC50,units,Standard Value,Standard Relation,Standard Units"
+    own = read("Standard Value", header, *(f"C,5,{n},{row}" for n, row in enumerate(rows)))
     np.testing.assert_array_equal(own.numbers, [NAN, 8, 7, NAN])
     assert own.unused().values.tolist() == [[2, ">9", "with < or > or the like"], [5, "", "empty"]]
-    expected = (
-        "column 'Value': expected numbers in one unit, but line 2 has one in 'nM', line 4 has one in 'uM'"
-    )
     rows = ["C,9,nM", "C,8,nM", "C,7,uM"]
-    with pytest.raises(InputError, match=f"^{expected}; filter or convert them$"):
+    with pytest.raises(InputError, match=r"expected numbers in one unit, .* in 'nM', line 4 has one in 'uM'"):
         read("Value", "S,Value,Unit", *rows)
     assert read("pValue", "S,pValue,Unit", *rows).reasons == [""] * 3  # a logarithm
     assert read("Value", "S,Value,Correlation", "C,9,>", "C,8,>").reasons == [""] * 2
@@ -191,10 +182,8 @@ def test_of_different_numbers_of_a_molecule_one_counts(column, replicates, count
     np.testing.assert_array_equal(own.at([2, 3, 7]), counting)
     text = "1 molecule has several numbers, which differ by up to 4.9 (lines 2, 4, 6)"
     assert f"{text}: {said} counts (replicates: {replicates})." in own.summarise()
-    several = [
-        [line, field, "the molecule, first in line 2, has several values"]
-        for line, field in ((2, "5"), (4, "9.9"), (6, "6"))
-    ]
+    reason = "the molecule, first in line 2, has several values"
+    several = [[line, field, reason] for line, field in ((2, "5"), (4, "9.9"), (6, "6"))]
     assert own.unused().values.tolist() == [*several, [7, "", "empty"]]
 
 

@@ -74,12 +74,7 @@ def test_a_condition_names_a_class():
         condition.read(["a=b=hihg"])
 
 
-TWO = Properties(
-    (
-        Classes(property="logp", names=THREE, thresholds=(1, 2)),
-        Classes(property="x, y", names=THREE, thresholds=(1, 2)),
-    )
-)
+TWO = Properties(tuple(Classes(property=name, names=THREE, thresholds=(1, 2)) for name in ("logp", "x, y")))
 
 
 @pytest.mark.parametrize(

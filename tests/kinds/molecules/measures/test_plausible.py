@@ -89,13 +89,15 @@ def test_norms_count_molecules_and_limits_leave_the_molecule_itself_out(norms):
     assert norms.limits["smallness"] == -2  # of 14 molecules at most 5 % may be smaller than the second one
 
 
+def measured(name, norms, texts):
+    """A measure of each molecule."""
+    return {text: plausible.MEASURES[name](Chem.MolFromSmiles(text), norms) for text in texts}
+
+
 def test_atoms_of_drug_like_molecules_are_usual_in_any_library(norms):
     """Benzamide's amide is in no training molecule; an aminal or a trioxide is in hardly any of ZINC-250k."""
-    new = {
-        text: plausible.MEASURES["new_atoms"](Chem.MolFromSmiles(text), norms)
-        for text in ("NC(=O)c1ccccc1", "CCCCOOOCCCC", "NCNS(=O)(=O)CC1CCCCC1")
-    }
-    assert new == {"NC(=O)c1ccccc1": 0, "CCCCOOOCCCC": 3, "NCNS(=O)(=O)CC1CCCCC1": 1}
+    new = {"NC(=O)c1ccccc1": 0, "CCCCOOOCCCC": 3, "NCNS(=O)(=O)CC1CCCCC1": 1}
+    assert measured("new_atoms", norms, new) == new
     assert len(plausible.usual_atoms()) == 4321
 
 
@@ -105,18 +107,12 @@ def test_an_alert_counts_by_the_share_of_the_library_that_has_it():
     norms = find_norms(library)
     assert norms.limits["rarity"] == -0.08
     assert norms.alerts["pairflow: N-C-N"] == 0.01
-    rarity = {
-        text: plausible.MEASURES["rarity"](Chem.MolFromSmiles(text), norms)
-        for text in ("CCO", "CCCC=O", "CNCNC", "CNC=O")
-    }
     usual = plausible.usual_alerts()
-    assert rarity == {"CCO": -1, "CCCC=O": -0.09, "CNCNC": -0.01, "CNC=O": -usual["pairflow: formamide"]}
+    rarity = {"CCO": -1, "CCCC=O": -0.09, "CNCNC": -0.01, "CNC=O": -usual["pairflow: formamide"]}
+    assert measured("rarity", norms, rarity) == rarity
     assert usual["pairflow: formamide"] < 0.001 < usual["pairflow: hydrazide"]
-    small = {
-        text: plausible.MEASURES["few_heteroatoms"](Chem.MolFromSmiles(text), norms)
-        for text in ("CCC", "CCO", "OCCO", "OCC(O)CO")
-    }
-    assert (norms.limits["few_heteroatoms"], [*small.values()]) == (-1, [0, -1, -2, -2])
+    few = {"CCC": 0, "CCO": -1, "OCCO": -2, "OCC(O)CO": -2}
+    assert (norms.limits["few_heteroatoms"], measured("few_heteroatoms", norms, few)) == (-1, few)
 
 
 @pytest.mark.parametrize(

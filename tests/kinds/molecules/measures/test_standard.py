@@ -32,10 +32,8 @@ def test_every_row_is_an_attempt(stand_in_for_chemnet, step, tmp_path):
         "valid and unique (VU) 3 50.0%",
         "valid, unique and novel (VUN) 1 16.7%",
     ]
-    assert [line.rpartition(" ")[0].strip() for line in lines[4:]] == [
-        "FCD to 398 test molecules",
-        "FCD to 7,561 training molecules",
-    ]
+    said = [line.rpartition(" ")[0].strip() for line in lines[4:]]
+    assert said == ["FCD to 398 test molecules", "FCD to 7,561 training molecules"]
 
 
 def test_the_distance_of_test_molecules_to_themselves_is_0(stand_in_for_chemnet):

@@ -80,10 +80,8 @@ def test_both_files_are_standardised_as_by_new(step, tmp_path):
     run = step("metrics", mine, reference=salts, quiet=True)
     first, *_, last = run.stdout.splitlines()
     assert first.endswith("(7 molecules)")
-    assert last == (
-        "Both files are standardised by these rules: fragments largest, dummies reject, metals reject. "
-        "Tautomers count as different; --identity tautomer takes them for one."
-    )
+    rules = "fragments largest, dummies reject, metals reject. Tautomers count as different"
+    assert last.startswith(f"Both files are standardised by these rules: {rules}")
     counts = counts_of(run.stdout)
     assert (counts["valid"], counts["unique"], counts["novel"]) == ("10", "10", "2")
     flat = step("metrics", mine, reference=salts, stereo="drop", quiet=True)

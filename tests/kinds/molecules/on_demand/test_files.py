@@ -54,9 +54,8 @@ def test_csv_and_parquet_hold_the_table(write):
     found, metadata = read_table(write("x.parquet"), "molecules")
     pd.testing.assert_frame_equal(found.to_pandas(), TABLE)
     assert metadata.parameters == {"seed": 0}
-    assert [(row.text, row.name) for row in read_found(write("x.parquet"))] == [
-        *zip(SMILES, NAMES, strict=True)
-    ]
+    rows = read_found(write("x.parquet"))
+    assert [(row.text, row.name) for row in rows] == [*zip(SMILES, NAMES, strict=True)]
     odd = pd.DataFrame({"name": ["a", "b", "c"], "smiles": ["C(", '"', "<mask>,"]})
     pd.testing.assert_frame_equal(pd.read_csv(write("x.csv", odd)), odd)
 
@@ -136,9 +135,8 @@ def test_a_full_disk_is_one_error(monkeypatch, tmp_path, suffix):
 
 def test_names_with_line_breaks_are_one_line(write):
     """In SMILES files, and in SDF files, where an empty line ends a value."""
-    table = pd.DataFrame(
-        {"name": ["a\nCC b\r\nc", "d"], "smiles": ["C", "CC"], "nearest_name": ["x\n\ny", ""]}
-    )
+    names = {"name": ["a\nCC b\r\nc", "d"], "nearest_name": ["x\n\ny", ""]}
+    table = pd.DataFrame(names | {"smiles": ["C", "CC"]})
     assert write("x.smi", table[["name", "smiles"]]).read_text() == "C a CC b c\nCC d\n"
     first, second = Chem.SDMolSupplier(str(write("x.sdf", table)))
     assert (first.GetProp("_Name"), first.GetProp("nearest_name")) == ("a CC b c", "x  y")

@@ -38,11 +38,6 @@ def test_rules(text, rules, expected):
     assert Chem.CanonSmiles(expected) == expected
 
 
-def test_without_rules_it_is_the_same_object():
-    molecule = parse("CC(=O)[O-].[Na+]")
-    assert standardise(molecule, Standardisation()) is molecule
-
-
 REASONS = {
     "": "empty",
     "C1CC": "unparsable",
@@ -68,12 +63,6 @@ def test_reasons(text):
 def test_the_part_that_is_left_out_and_the_one_that_is_kept_are_looked_at(text, rule):
     with pytest.raises(InputError, match="with a"):
         after(text, fragments="largest", **{rule: "reject"})
-
-
-def test_scaffolds():
-    assert scaffold(parse("CC(C)Cc1ccc(cc1)C(C)C(=O)O")) == "c1ccccc1"
-    assert scaffold(parse("O[C@H]1CCCC1")) == scaffold(parse("O[C@@H]1CCCC1")) == "C1CCCC1"
-    assert scaffold(parse("CCO")) == ""
 
 
 @pytest.mark.parametrize("text", ["[H]/N=C", "CC(C)=N/[H]", "[H]/[NH+]=C(/C)C", "[H]/N=C/C", "[2H]C"])
