@@ -20,7 +20,7 @@ NOTEBOOKS = ("docs/notebooks/tokens.ipynb", "docs/notebooks/molecules.ipynb")  #
 
 def main() -> None:
     problems = [*versions(), *licences(), *placeholders()]
-    print("\n".join(problems) or "nothing is open")
+    print("\n".join(["still open:", *problems] if problems else ["nothing is open"]))
     sys.exit(bool(problems))
 
 

@@ -61,7 +61,7 @@ PACKAGES = {
     "SELFIES": Package("selfies", "molecules as SELFIES", "selfies", "molecules"),
     "tokenisers": Package("transformers, tokenizers", "word pieces and GPT-2", "transformers", "text"),
     "Snakemake": Package("snakemake, pooch", "the workflow", "snakemake", "workflow", needed=True),
-    "executor plugin": Package(
+    "SLURM plugin": Package(
         "snakemake_executor_plugin_slurm", "jobs on SLURM", "snakemake-executor-plugin-slurm", "slurm"
     ),
     "CuPy": Package(

@@ -76,9 +76,10 @@ class RawFile:
         try:
             pooch.retrieve(self.url, known_hash=None, fname=path.name, path=path.parent, downloader=load)
         except (OSError, requests.RequestException) as error:
+            name = next((name for name in self.names if str(self.url).endswith(f"/{name}")), self.names[0])
             raise InputError(
                 f"cannot download {self.url} ({type(error).__name__}: {error}); "
-                f"try again, or put the file, named {self.names[0]}, into a folder and set {DATA_DIR} to it"
+                f"try again, or put the file, named {name}, into a folder and set {DATA_DIR} to it"
             ) from None
         if not self.is_as_published:
             path.unlink()

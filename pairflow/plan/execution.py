@@ -24,11 +24,12 @@ from pairflow.runtime.resume import RERUN
 
 _LOCKED = (
     "the folder is locked, because another run works in it. If no other run does, one was killed: "
-    "run the same command once with `-- --unlock`, then again without"
+    "run `pairflow run <experiment> -- --unlock`, then the same command again"
 )
 FOLDER = Path(".snakemake")  # the folder of Snakemake's records
 _STOPPED = "pairflow run: stopped; finished jobs and saved states stay: rerun the same command to resume"
 _BY_SLURM = ("CANCELLED", "PREEMPTED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")  # its words for such jobs
+_REFUSED = re.compile(r"SLURM sbatch failed\. The error message was '(.*?)'\.?\s+sbatch call:", re.DOTALL)
 _UNFINISHED = "At least one job did not complete"  # Snakemake's last error of any run that ends early
 _TAIL = 4096  # bytes at the end of a log that hold its last line
 _NOTICE = 2.0  # seconds within which this process notices a Ctrl-C that has ended a step
@@ -57,7 +58,13 @@ def run(arguments: Sequence[str]) -> int:
 
 def label(rule: str, wildcards: Mapping[str, str]) -> str:
     """Name a job: `train pairflow`, `sample udlm+dcd main nfe 4`. Seeds other than 0 are in the name."""
-    forms = {"distillation": "+{}", "nfe": "nfe {}", "comparison": "by {}", "seed": "seed {}"}
+    forms = {
+        "distillation": "+{}",
+        "nfe": "nfe {}",
+        "comparison": "by {}",
+        "seed": "seed {}",
+        "shards": "of {}",
+    }
     names = {name: value.removeprefix("-") for name, value in wildcards.items() if name != "experiment"}
     seed = names.pop("seed", "0")
     names |= {} if seed == "0" else {"seed": seed}
@@ -69,8 +76,8 @@ def label(rule: str, wildcards: Mapping[str, str]) -> str:
 
 def message(log: Path, cause: str = "") -> str:
     """Return a step's error message from its log, or else the known `cause` of its end, or else the last line
-    of the log that is no progress bar."""
-    lines = [line for line in _last_lines(log) if "%|" not in line]
+    of the log that is no progress bar or note."""
+    lines = [line for line in _last_lines(log) if "%|" not in line and "pairflow: note:" not in line]
     errors = [line for line in lines if line.startswith("pairflow ")]
     return (
         errors
@@ -108,6 +115,7 @@ class JobLines(LogHandlerBase):
         self.errors: dict[int, tuple[str, bool]] = {}  # job number -> label, and whether it was only stopped
         self.broken = False  # whether Snakemake has reported an error of its own
         self.counted = False
+        self.warned: set[str] = set()  # texts that are not written twice: the SLURM plugin warns per job
         self.closed = threading.Event()
         self.terminal = sys.stderr.isatty()
         self.screen = threading.Lock()
@@ -120,7 +128,8 @@ class JobLines(LogHandlerBase):
         event = facts.get("event")
         if self.common_settings.dryrun:
             # A large experiment has hundreds of jobs, and their numbers come twice.
-            if event != LogEvent.JOB_INFO and not (event == LogEvent.RUN_INFO and self.counted):
+            jobs = event == LogEvent.JOB_INFO or record.getMessage().startswith("Would remove temporary")
+            if not jobs and not (event == LogEvent.RUN_INFO and self.counted):
                 self._write(self.format(record))
             self.counted |= event == LogEvent.RUN_INFO
         elif event == LogEvent.JOB_INFO:
@@ -150,12 +159,19 @@ class JobLines(LogHandlerBase):
             and facts.get("exception") != "RuleException"
         ):
             self.broken |= record.levelno >= logging.ERROR
-            self._write(self.format(record))
+            if (text := self.format(record)) not in self.warned:
+                self._write(text)
+            self.warned.add(text)
 
     def _report_error(self, facts: dict[str, Any]) -> None:
         """Print why a job ended without its outputs."""
         name, *_ = self.running.pop(facts["jobid"], [facts["rule_name"]])
-        log, status = Path(facts["log"][0]), re.search(r"status is: '(\w+)", facts.get("rule_msg") or "")
+        log, said = Path(facts["log"][0]), facts.get("rule_msg") or ""
+        if refused := _REFUSED.search(said):  # the step has not started, and any log is of another attempt
+            reason = "; ".join(line.removeprefix("sbatch: error: ") for line in refused[1].splitlines())
+            self.errors[facts["jobid"]] = name, False
+            return self._write(f"failed: {name}: SLURM refused the job: {reason}")
+        status = re.search(r"status is: '(\w+)", said)
         # Ctrl-C reaches step and run at once, and the step may end before Python handles the signal here.
         cause = "Ctrl-C ended it" if self.interrupted.wait(_NOTICE) else ""
         if status and status[1] in _BY_SLURM:
@@ -180,13 +196,15 @@ class JobLines(LogHandlerBase):
     def _watch(self) -> None:
         """Rewrite the terminal's last line every second; without a terminal, write a line every minute."""
         while not self.closed.wait(1.0 if self.terminal else MINUTE):
-            for name, log, _ in [*self.running.values()][:1]:
-                for line in _last_lines(log)[-1:]:
-                    text = f"{name}: {line.strip()}"
-                    if self.terminal:
-                        self._write(text[: shutil.get_terminal_size().columns - 1], end="")
-                    else:
-                        self._write(text)
+            jobs = [*self.running.values()]
+            started = ((name, lines[-1].strip()) for name, log, _ in jobs if (lines := _last_lines(log)))
+            # A job in the queue of a cluster has no log yet.
+            for name, line in [next(started, (jobs[0][0], "waiting to start"))] if jobs else []:
+                text = f"{name}: {line}"
+                if self.terminal:
+                    self._write(text[: shutil.get_terminal_size().columns - 1], end="")
+                else:
+                    self._write(text)
 
 
 LogHandler = JobLines  # the name that Snakemake looks for

@@ -76,7 +76,7 @@ def sums(forecast: Forecast) -> str:
         "wall time": wall_time(forecast),
         "CPU-hours": _at_least(cpu, False in untimed_on_gpu),
         "GPU-hours": gpu,
-        "memory": f"{_at_least(_gigabytes(_largest(forecast)), None in memory)} for the largest job",
+        "memory": f"{_at_least(_largest(forecast), None in memory)} for the largest job",
         "disk": _at_least(_bytes(sum(size or 0.0 for size in disk)), None in disk),
     }
     return "\n".join(f"{name:<10} {text}" for name, text in lines.items())
@@ -90,10 +90,7 @@ def outset(forecast: Forecast, usable_mb: float) -> list[str]:
     gpu = " and a GPU" * (forecast.device == "cuda")
     time = _at_least(describe_duration(forecast.wall_seconds), bool(forecast.untimed))
     work, cores = pluralise(len(forecast.todo), "job"), pluralise(forecast.cores, "core")
-    lines = [
-        f"{work} to do: about {time} on {cores}{gpu}; "
-        f"the largest takes {_gigabytes(_largest(forecast))} of memory"
-    ]
+    lines = [f"{work} to do: about {time} on {cores}{gpu}; the largest takes {_largest(forecast)} of memory"]
     costs = {job: forecast.costs[job] for job in forecast.todo if not forecast.costs[job].gpu}
     largest = max(costs, key=lambda job: costs[job].memory_mb or 0.0, default=None)
     if largest and (needed := costs[largest].memory_mb or 0.0) > usable_mb:
@@ -157,9 +154,14 @@ def describe_duration(seconds: float) -> str:
     return f"{max(1.0, seconds):.0f} s"
 
 
-def _largest(forecast: Forecast) -> float:
-    """Return the memory of the largest job to do, of the jobs whose memory is known."""
-    return max(forecast.costs[job].memory_mb or 0.0 for job in forecast.todo)
+def _largest(forecast: Forecast) -> str:
+    """Write the memory of the largest job to do, of the jobs whose memory is known: on the GPU it is the
+    GPU's."""
+    most = {False: 0.0, True: 0.0}  # whether a job uses the GPU -> MiB
+    for job in forecast.todo:
+        cost = forecast.costs[job]
+        most[cost.gpu] = max(most[cost.gpu], cost.memory_mb or 0.0)
+    return f"{_gigabytes(most[True])} of the GPU and " * (most[True] > 0) + _gigabytes(most[False])
 
 
 def _at_least(text: str, partly_unknown: bool) -> str:

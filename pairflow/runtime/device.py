@@ -5,7 +5,7 @@ import torch
 from pairflow.artifacts import Provenance
 from pairflow.errors import InputError
 from pairflow.runtime import distributed, gpus
-from pairflow.runtime.threads import useful_threads
+from pairflow.runtime.threads import say_once, useful_threads
 
 DEVICES = ("auto", "cuda", "cpu")
 
@@ -26,6 +26,8 @@ def choose(name: str, threads: int | None, provenance: Provenance | None = None)
     if name == "cuda" and not torch.cuda.is_available():
         raise InputError("--device cuda: torch sees no CUDA device")
     device = torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
+    if name == "auto" and device.type == "cpu" and gpus.visible() and not distributed.rank():
+        say_once("torch cannot use the GPU, so the CPU is used; `pairflow doctor` on this machine says why")
     if provenance:
         provenance.device = str(device)
         provenance.threads = torch.get_num_threads() if device.type == "cpu" else None

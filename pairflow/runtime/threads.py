@@ -62,10 +62,15 @@ def useful_threads(asked: int | None) -> int:
     cpus = available_cpus()
     if asked and asked > cpus:
         fewer = f"{cpus} in place of {asked}, because this process may use {cpus} CPU{'s' * (cpus > 1)}"
-        if fewer not in SAID:
-            print(f"pairflow: note: threads: {fewer}", file=sys.stderr)
-            SAID.add(fewer)
+        say_once(f"threads: {fewer}")
     return min(asked or cpus, cpus)
+
+
+def say_once(note: str) -> None:
+    """Print a note on stderr, unless this process has printed it."""
+    if note not in SAID:
+        print(f"pairflow: note: {note}", file=sys.stderr, flush=True)
+        SAID.add(note)
 
 
 def all_cpus() -> int:

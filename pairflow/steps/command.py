@@ -39,6 +39,16 @@ class Command(click.Command):
     If the object of the context is RAISES, its errors are raised as they are, for a caller in Python.
     """
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if self.name != "run":
+                raise
+            option, similar = error.option_name, error.possibilities
+            text = f"No such option '{option}'. Snakemake's options follow `--`: pairflow run qm9 -- {option}"
+            raise click.NoSuchOption(option, text, similar, ctx) from None
+
     def perform(self, ctx: click.Context) -> object:
         """Check the outputs, and run the command. Its errors are raised."""
         _require_free_outputs(ctx)

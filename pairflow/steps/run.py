@@ -65,6 +65,10 @@ def main(
         raise InputError(f"{WORKFLOW}: no such file; run the command in a folder made by `pairflow init`")
     workflow, original = read(WORKFLOW), experiment
     settings = named(workflow, experiment, WORKFLOW)
+    if gpus and any(argument.partition("=")[0] == "--profile" for argument in arguments):
+        raise InputError(
+            f"--gpus: would replace the limits in the profile; write `gpu: {gpus}` under its `resources`"
+        )
     if scale:
         experiment, settings = smaller(experiment, settings, scale)
     from pairflow.plan import execution, lineage

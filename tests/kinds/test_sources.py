@@ -173,8 +173,9 @@ def test_a_failed_download_says_how_to_go_on(remote, cache):
     with pytest.raises(InputError, match=rf"cannot download .*/missing\.csv \(HTTPError: 404 .*{advice}"):
         source.fetch()
     assert not list(cache.iterdir())
-    source = MoleculeTable("remote", RawFile(("remote.csv",), "http://127.0.0.1:9/remote.csv"))
-    with pytest.raises(InputError, match=r"cannot download .* \(ConnectionError"):
+    names = ("remote.csv.gz", "remote.csv")
+    source = MoleculeTable("remote", RawFile(names, "http://127.0.0.1:9/remote.csv"))
+    with pytest.raises(InputError, match=r"cannot download .* \(ConnectionError.* named remote\.csv, into"):
         source.fetch()
 
 

@@ -7,9 +7,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import torch
 
 from pairflow.errors import InputError
-from pairflow.runtime import gpus
+from pairflow.runtime import gpus, threads
+from pairflow.runtime.device import choose
 
 HOLD = """
 import os, sys
@@ -122,6 +124,20 @@ def test_a_scheduler_that_names_the_mock_gpus_is_obeyed(machine, monkeypatch):
     for none in ("", "-1"):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", none)
         assert gpus.visible() == []
+
+
+def test_a_mock_gpu_that_torch_cannot_use_is_said_once(machine, capsys, monkeypatch):
+    monkeypatch.setattr(threads, "SAID", set())
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for _ in range(2):
+        assert choose("auto", None).type == "cpu"
+    assert capsys.readouterr().err == ""
+    machine(1)
+    for _ in range(2):
+        assert choose("auto", None).type == choose("cpu", None).type == "cpu"
+    said = capsys.readouterr().err
+    assert said.startswith("pairflow: note: torch cannot use the GPU, so the CPU is used; ")
+    assert said.count("\n") == 1
 
 
 def test_a_process_of_torchrun_takes_the_mock_gpu_of_its_number(machine, monkeypatch):

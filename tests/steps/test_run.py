@@ -24,10 +24,12 @@ from pairflow.config import Experiment, check
 from pairflow.config.file import read
 from pairflow.config.scaled import scaled
 from pairflow.errors import InputError
+from pairflow.estimate.forecast import forecast
 from pairflow.plan import execution
 from pairflow.plan.jobs import jobs
 from pairflow.plan.own_files import require_own_files
-from pairflow.report.outlook import outset
+from pairflow.plan.sizes import about
+from pairflow.report.outlook import outset, sums
 from pairflow.steps.run import advice, expect, forcing
 
 REPOSITORY = Path(__file__).parent.parent.parent
@@ -255,12 +257,30 @@ def test_ctrl_c_reaches_the_running_step_which_saves_its_state(workflow, snakema
         ("--cores 4 --gpus 2 -- --keep-going", "snakemake --cores 4 --resources gpu=2 --keep-going -- {}"),
         ("-- --profile profiles/slurm", "snakemake --profile profiles/slurm -- {}"),
         ("--cores 4 -- --executor=slurm", "snakemake --cores 4 --executor=slurm -- {}"),
+        ("--gpus 2 -- --executor slurm", "snakemake --resources gpu=2 --executor slurm -- {}"),
     ],
 )
 def test_print_shows_the_command_and_runs_nothing(workflow, step, arguments, command):
     workflow()
     output = step("run", "mini", "--print", *arguments.split()).output
     assert output == command.format("results/mini/report.html") + "\n"
+    assert not Path("results").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (
+            "--gpus 2 --print -- --profile=a",
+            "--gpus: would replace the limits in the profile; write `gpu: 2`",
+        ),
+        ("--dry-run", "'--dry-run'. Snakemake's options follow `--`: pairflow run qm9 -- --dry-run"),
+        ("--profile a", "'--profile'. Snakemake's options follow `--`: pairflow run qm9 -- --profile"),
+    ],
+)
+def test_options_in_the_wrong_place_are_refused_with_the_right_one(workflow, step, refused, arguments, text):
+    workflow()
+    refused(step("run", "mini", *arguments.split()), "run", text)
     assert not Path("results").exists()
 
 
@@ -287,6 +307,16 @@ def test_a_run_says_first_what_it_takes(tmp_path):
             f"there is no GPU here: to see results sooner, try {small}"
         ]
     assert advice("demo", shipped, expected["demo"]) == []
+
+
+def test_the_memory_of_a_gpu_is_not_added_to_that_of_the_machine(tmp_path):
+    qm9 = read(REPOSITORY / "workflow_config.yaml").experiments["qm9"]
+    sizes, root = about(tmp_path, qm9), tmp_path / "qm9"
+    expected = forecast(root, qm9, sizes, 2, "cuda", shards=1, recorded=True, progress=False)
+    largest = r"3\d\.\d GB of the GPU and 0\.\d GB"
+    [told] = outset(expected, 8 * 1024)
+    assert re.search(f"; the largest takes {largest} of memory$", told)
+    assert re.search(f"^memory +{largest} for the largest job$", sums(expected), re.MULTILINE)
 
 
 def test_the_smallest_version_of_the_papers_qm9_is_for_a_laptop(tmp_path):
@@ -349,6 +379,7 @@ SILENT = "it left no message; perhaps it was killed, or ran out of memory"
         ("  0%| 0/9 [00:00<?]\npairflow train: error: no room\nKilled\n", "pairflow train: error: no room"),
         ("Traceback\n  line\nMemoryError\n\n", "MemoryError"),
         ("  0%| 0/9 [00:00<?]\n 45%| 4/9 [00:45<00:55]\n", SILENT),
+        ("pairflow: note: threads: 2 in place of 4\n", SILENT),
         ("", SILENT),
         (None, SILENT),
     ],
@@ -364,8 +395,8 @@ def test_a_terminal_follows_the_log_of_the_job_that_has_run_longest(tmp_path, mo
     (tmp_path / "a.log").write_text("  1%| 1/100\n 45%| 45/100 [00:45<00:55, loss=0.75]\n")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     lines = execution.JobLines(SimpleNamespace(dryrun=False), None)
-    for number, name in enumerate(("udlm", "mdlm")):
-        facts = {"rule_name": "train", "wildcards": {"base": name}, "log": [str(tmp_path / "a.log")]}
+    for number, (name, file) in enumerate({"queued": "none", "udlm": "a", "mdlm": "a"}.items(), -1):
+        facts = {"rule_name": "train", "wildcards": {"base": name}, "log": [str(tmp_path / f"{file}.log")]}
         log(lines, LogEvent.JOB_INFO, jobid=number, **facts)
     time.sleep(1.5)
     log(lines, LogEvent.JOB_FINISHED, job_id=0)
@@ -375,6 +406,48 @@ def test_a_terminal_follows_the_log_of_the_job_that_has_run_longest(tmp_path, mo
     assert followed == "train udlm: 45%| 45/100 [00:45<00:55, loss=0.75]"
     assert re.fullmatch(r"7/60 train udlm, \d s\n", finished)
     assert last == ""
+
+
+def test_a_job_that_waits_in_a_queue_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(execution, "MINUTE", 0.1)
+    lines = execution.JobLines(SimpleNamespace(dryrun=False), None)
+    wildcards = {"base": "pairflow", "shard": "3", "shards": "8"}
+    job = {"rule_name": "pair_shard", "wildcards": wildcards, "log": [str(tmp_path / "a.log")]}
+    log(lines, LogEvent.JOB_INFO, jobid=1, **job)
+    time.sleep(0.3)
+    lines.close()
+    assert capsys.readouterr().err.startswith("pair_shard pairflow 3 of 8: waiting to start\n")
+
+
+def test_a_warning_is_written_once_and_temporary_files_of_a_dry_run_never(capsys):
+    for dry, text, times in ((False, "no account", 1), (True, "Would remove temporary output a", 0)):
+        lines = execution.JobLines(SimpleNamespace(dryrun=dry), None)
+        lines.setFormatter(logging.Formatter("%(message)s"))
+        for _ in range(2):
+            log(lines, None, msg=text, levelno=logging.WARNING)
+        lines.close()
+        assert capsys.readouterr().err == f"{text}\n" * times
+
+
+# The message of Snakemake's plugin when sbatch fails.
+REFUSED = """SLURM sbatch failed. The error message was 'sbatch: error: invalid partition specified: cpus
+sbatch: error: Batch job submission failed: Invalid partition name specified'.
+    sbatch call:
+        sbatch --parsable -p cpus"""
+
+
+def test_a_job_that_slurm_refuses_says_why(tmp_path, capsys):
+    (tmp_path / "a.log").write_text("pairflow train: error: of an earlier attempt\n")
+    lines = execution.JobLines(SimpleNamespace(dryrun=False), None)
+    facts = {"rule_name": "train", "wildcards": {"base": "udlm"}, "log": [str(tmp_path / "a.log")]}
+    log(lines, LogEvent.JOB_INFO, jobid=7, **facts)
+    log(lines, LogEvent.JOB_ERROR, jobid=7, **facts, rule_msg=REFUSED)
+    log(lines, None, msg="At least one job did not complete successfully.")
+    lines.close()
+    assert capsys.readouterr().err == (
+        "failed: train udlm: SLURM refused the job: invalid partition specified: cpus; "
+        "Batch job submission failed: Invalid partition name specified\n"
+    )
 
 
 def test_a_locked_folder_is_one_line(capsys):
