@@ -1,5 +1,7 @@
 """Tables with the right metadata and the wrong contents are refused, with the place."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -43,6 +45,7 @@ def test_good_tables_are_read(read):
     [
         (column([[0, 1, 2], [3, 6, 7]]), "row 1, position 1: expected a token in 0..5, found 6"),
         (column([[0, -1, 2]], pa.int32()), "row 0, position 1: expected a token in 0..5, found -1"),
+        (pa.chunked_array([column(GOOD), column([[0, 1, 9]])]), "row 2, position 2: expected a token"),
         (column([[0, 1]], length=2), "expected 3 integers in each row"),
         (column([[0, None, 2]]), "row 0, position 1: expected a token in 0..5, found None"),
         (column([[0, 1, 2], None]), "row 1: expected 3 integers, found null"),
@@ -54,12 +57,6 @@ def test_rows_that_are_no_tokens_are_refused(read, rows, text):
     with pytest.raises(InputError, match=r"table\.parquet: column 'tokens'") as raised:
         read("tokens", {"tokens": rows})
     assert text in str(raised.value)
-
-
-def test_a_wrong_token_in_a_later_chunk_is_counted_from_the_start(read):
-    chunks = pa.chunked_array([column(GOOD), column([[0, 1, 9]])])
-    with pytest.raises(InputError, match="row 2, position 2: expected a token"):
-        read("tokens", {"tokens": chunks})
 
 
 @pytest.mark.parametrize(
@@ -116,11 +113,7 @@ NULLS = dict.fromkeys(("method", "evaluation", "nfe", "value", "metric"), pa.nul
     [
         ("vectors", {"values": NAN}, "'values': row 0, position 2: expected a number, found nan"),
         ("vectors", {"values": column(GOOD, pa.float64())}, "expected 3 finite float32 numbers in each row"),
-        (
-            "samples",
-            {"tokens": column(GOOD), "trial": pa.array([0, -1])},
-            "row 1: expected an integer in 0..",
-        ),
+        ("samples", {"tokens": column(GOOD), "trial": pa.array([0, -1])}, "row 1: expected an integer in"),
         ("known molecules", {"hash": pa.array([1, 5, 5], pa.uint64())}, "row 2: expected more than 5, found"),
         ("metrics", NULLS, "column 'metric' cannot be of type null in metrics"),
         ("smiles", {"smiles": pa.array(["C", None])}, "row 1: expected text, found None"),
@@ -140,25 +133,13 @@ def test_a_file_without_permission_is_not_called_damaged(tmp_path, monkeypatch):
     """Root may read every file: the system's refusal is a mock."""
     path = tmp_path / "table.parquet"
     write_table(path, pa.table({"tokens": column(GOOD)}), Metadata("tokens", 3, 6))
-    monkeypatch.setattr(pa.parquet, "ParquetFile", refuse(PermissionError(13, "Permission denied")))
-    with pytest.raises(InputError, match=r"table\.parquet: cannot be read: Permission denied$"):
-        read_table(path)
-    monkeypatch.setattr(pa.parquet, "ParquetFile", refuse(pa.ArrowMemoryError("malloc of size 10 failed")))
-    with pytest.raises(InputError, match="needs more memory than there is: malloc of size 10 failed"):
-        read_table(path)
-
-
-def refuse(error):
-    def reading(*arguments, **options):
-        raise error
-
-    return reading
-
-
-def test_the_largest_vocabulary_is_read(read):
-    rows = column([[0, 1, 65535]], pa.uint16())
-    table, _ = read("tokens", {"tokens": rows}, vocabulary_size=65536)
-    assert np.max(table["tokens"].chunk(0).values.to_numpy()) == 65535
+    for error, said in (
+        (PermissionError(13, "Permission denied"), "cannot be read: Permission denied"),
+        (pa.ArrowMemoryError("malloc failed"), "needs more memory than there is: malloc failed"),
+    ):
+        monkeypatch.setattr(pa.parquet, "ParquetFile", Mock(side_effect=error))
+        with pytest.raises(InputError, match=rf"table\.parquet: {said}$"):
+            read_table(path)
 
 
 def test_a_property_may_be_missing_but_not_infinite(tmp_path):

@@ -340,10 +340,8 @@ def test_what_is_done_is_not_counted(tmp_path, step):
     table = jobs(root, plan)
     assert done(table) == set()
     preprocess, pair = table[0], next(job for job in table if job.rule == "pair")
-    run = step(
-        "preprocess", "molecules", settings=preprocess.settings.model_dump(mode="json"), **preprocess.outputs
-    )
-    assert run.exit_code == 0
+    settings = preprocess.settings.model_dump(mode="json")
+    assert step("preprocess", "molecules", settings=settings, **preprocess.outputs).exit_code == 0
     files = {"tokens": root / "data/train.parquet", "out": pair.outputs["pairs"]}
     assert step("pair", settings=pair.settings.model_dump(mode="json"), **files).exit_code == 0
     assert {job.rule for job in done(table)} == {"preprocess", "pair"}
