@@ -302,12 +302,6 @@ def test_the_memory_of_a_training_grows_with_its_batch(project):
     assert "chemnet" not in asked  # nobody has measured it
 
 
-def test_errors_are_one_line(project, refused):
-    text = "error: workflow_config.yaml: no experiment 'dmo' (did you mean 'demo'?): it has "
-    refused(estimate("dmo"), "estimate", text)
-    refused(estimate("demo", "--config", "absent.yaml"), "estimate", "error: absent.yaml: no such file; ")
-
-
 def test_own_files_are_read_for_their_sizes(project):
     from PIL import Image
 

@@ -23,7 +23,7 @@ SHIPPED = yaml.safe_load((HERE.parent.parent / "workflow_config.yaml").read_text
 EXPERIMENTS = SHIPPED | {
     "own": SHIPPED["qm9"]
     | {
-        "data": {"source": "my.smi", "length": 16},
+        "data": {"source": "my.smi", "held_out": "test.smi", "length": 16},
         "seeds": [0, 1],
         "methods": ["mdlm", "random", "sdot", "pairflow-sub2", "udlm+dcd", "udlm+redi+redi"],
         "chemistry": {"fcd": True},
@@ -73,7 +73,7 @@ def snakemake_jobs(folder: Path, *experiments: str, gpu: bool = True) -> dict[st
         driver.touch(mode=0o755)
     (folder / "models" / "zinc").mkdir(parents=True, exist_ok=True)
     parent = [f"models/zinc/{name}" for name in ("model.safetensors", "model.json", "vocabulary.json")]
-    for own in ("my.smi", "my.txt", "rows.npy", "mine.parquet", *parent):
+    for own in ("my.smi", "test.smi", "my.txt", "rows.npy", "mine.parquet", *parent):
         (folder / own).touch()
     command = [sys.executable, HERE / "snakemake_jobs.py", str(CORES), *experiments]
     folders = os.environ["PATH"].split(os.pathsep)
