@@ -306,15 +306,6 @@ def test_many_small_or_long_molecules_start_from_scratch(project, monkeypatch):
     assert experiment(project, "c").parent is None
 
 
-def test_a_path_is_seen_from_the_configurations_folder(project):
-    (project / "sub").mkdir()
-    (project / "sub" / "größe 'x'.smi").write_text("\n".join(ODD))
-    (project / "workflow_config.yaml").rename(project / "sub" / "workflow_config.yaml")
-    run = made("sub/größe 'x'.smi", "--config", "sub/workflow_config.yaml")
-    assert experiment(project / "sub", "groe_x").data.source == "größe 'x'.smi"
-    assert f"Run it in {project / 'sub'} with:" in run.stdout
-
-
 def test_names():
     names = {"my_library.smi": "my_library", "x/Libraries 2024 (f).v2.csv.gz": "Libraries_2024_f_v2"}
     names |= {"été.sdf": "ete", "Enamine.cxsmiles.BZ2": "Enamine", "分子.smi": "library", "-a-.smi": "a"}
@@ -496,7 +487,7 @@ def test_a_folder_of_other_files_is_not_read_to_its_end(project, monkeypatch):
     assert rejected.startswith("place,text,reason\na.txt,\ufffd,not UTF-8 text (byte 0 is 0xff)\n")
 
 
-def test_names_with_line_ends_stay_on_their_lines(project):
+def test_names_with_line_ends_stay_on_their_lines_and_paths_start_at_the_configuration(project):
     folder = project / "a\nb"
     (folder / "experiments").mkdir(parents=True)
     (project / "workflow_config.yaml").rename(folder / "workflow_config.yaml")
@@ -506,3 +497,4 @@ def test_names_with_line_ends_stay_on_their_lines(project):
     assert run.stderr.count("\n") == run.stderr.count("note: left out") == 1
     assert not [line for line in run.stdout.splitlines() if line.startswith(("b/", "y.smi"))]
     assert r"a\nb/experiments/x_y.yaml. Run it in " in run.stdout
+    assert experiment(folder, "x_y").data.source == "x\ny.smi"

@@ -28,15 +28,6 @@ def finished(finish):
     return finish("text")
 
 
-@pytest.fixture(scope="module")
-def files(finished):
-    """The files that a floor takes."""
-    data = finished / ROOT / "data"
-    files = {"tokens": "train.parquet", "vocabulary": "vocabulary.json"}
-    files |= {name: f"{name}.parquet" for name in ("validation", "judge")}
-    return {option: data / name for option, name in files.items()}
-
-
 def test_the_parts_have_one_tokeniser_and_the_long_line_is_listed(finished):
     data, parts = finished / ROOT / "data", ("train", "validation", "judge")
     tables = {name: read_table(data / f"{name}.parquet", "tokens") for name in parts}
@@ -149,7 +140,7 @@ def test_what_cannot_be_read_is_told_in_one_line(tmp_path, monkeypatch, done):
     assert json.loads(Path("vocabulary.json").read_text())["tokens"] == sorted(set("plain text "))
 
 
-def test_gpt2_reads_the_decoded_text_without_padding_and_masks(files, tmp_path, monkeypatch, done):
+def test_gpt2_reads_the_decoded_text_without_padding_and_masks(finished, tmp_path, monkeypatch, done):
     """With a reader in its place: every row is decoded, whatever it is, and N tokens of it count."""
     heard = []
 
@@ -163,7 +154,9 @@ def test_gpt2_reads_the_decoded_text_without_padding_and_masks(files, tmp_path, 
     monkeypatch.setattr("pairflow.kinds.text.gpt2.GPT2.load", lambda device: Reader())
     monkeypatch.setattr(Characters, "mask", property(lambda self: self.tokens.index("o")))
     settings = {"order": 3, "gen_ppl": True, "samples": 30, "trials": 2}
-    out = tmp_path / "floor.parquet"
+    data, out = finished / ROOT / "data", tmp_path / "floor.parquet"
+    files = {"tokens": data / "train.parquet", "vocabulary": data / "vocabulary.json"}
+    files |= {name: data / f"{name}.parquet" for name in ("validation", "judge")}
     done("floor", "text", **files, settings=settings, evaluation="main", out=out, device="cpu")
     table, metadata = read_table(out, "metrics")
     own = table.to_pandas().query("metric == 'gen_ppl'")
