@@ -493,7 +493,7 @@ def test_names_with_line_ends_stay_on_their_lines_and_paths_start_at_the_configu
     (project / "workflow_config.yaml").rename(folder / "workflow_config.yaml")
     (folder / "experiments" / "broken.yaml").write_text("experiments: {")
     (folder / "x\ny.smi").write_text("\n".join([*SMILES, "x"]))
-    run = made(str(folder / "x\ny.smi"), "--config", str(folder / "workflow_config.yaml"))
+    run = made("a\nb/x\ny.smi", "--config", "a\nb/workflow_config.yaml")
     assert run.stderr.count("\n") == run.stderr.count("note: left out") == 1
     assert not [line for line in run.stdout.splitlines() if line.startswith(("b/", "y.smi"))]
     assert r"a\nb/experiments/x_y.yaml. Run it in " in run.stdout
