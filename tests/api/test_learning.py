@@ -70,13 +70,14 @@ def test_the_weights_are_those_of_the_workflow(finish, tmp_path):
     assert weights(tmp_path, "pairflow+dcd") == weights(root, "pairflow+dcd")
 
 
-def test_rows_may_be_of_any_library(trained):
+def test_rows_may_be_of_any_library_or_a_file(trained, tmp_path):
     folder, model = trained
     samples = model.sample(5, nfe=2)
     assert samples.shape == (5, N)
     assert not list(folder.rglob("*resume*/*"))
-    rows = token_rows()
-    for data in (torch.tensor(rows), rows.tolist(), pa.array(rows.tolist()), pd.DataFrame(rows)):
+    rows, file = token_rows(), tmp_path / "rows.npy"
+    np.save(file, rows)
+    for data in (torch.tensor(rows), rows.tolist(), pa.array(rows.tolist()), pd.DataFrame(rows), str(file)):
         other = train(data, vocabulary_size=K)
         np.testing.assert_array_equal(other.sample(5, nfe=2), samples)
 
@@ -98,12 +99,10 @@ def test_texts_need_no_preparation():
     model = train(texts)
     assert model.model.training.iterations == QUICK["iterations"]
     assert set("".join(model.decode(model.sample(3, nfe=2)))) <= set("".join(texts))
-
-
-def test_a_file_of_token_rows_is_read_as_it_is(tmp_path, trained):
-    np.save(tmp_path / "rows.npy", token_rows())
-    model = train(str(tmp_path / "rows.npy"), vocabulary_size=K)
-    np.testing.assert_array_equal(model.sample(3, nfe=1), trained[1].sample(3, nfe=1))
+    folder = model.model.folder  # a temporary one
+    assert folder.is_dir()
+    del model
+    assert not folder.exists()
 
 
 def test_noise_by_frequency_is_trained_on_and_kept_by_a_distillation(tmp_path):
@@ -185,12 +184,15 @@ def test_a_network_of_ones_own_travels_with_its_class(tmp_path, monkeypatch):
         pairflow.load(tmp_path / "mine.zip")
 
 
-def test_a_temporary_folder_vanishes_with_the_model():
-    model = train()
-    folder = model.model.folder
-    assert folder.is_dir()
-    del model
-    assert not folder.exists()
+class Odd(torch.nn.Module):
+    """A network that takes no noise level."""
+
+    def __init__(self, *, vocabulary_size):
+        super().__init__()
+        self.head = torch.nn.Embedding(vocabulary_size, vocabulary_size)
+
+    def forward(self, x_t):
+        return self.head(x_t)
 
 
 MISTAKES = {
@@ -206,6 +208,7 @@ MISTAKES = {
     "sources: only for token rows": {"data": ["CC", "CO"], "sources": SOURCES},
     "train: unknown key 'training.batchsize'": {"settings": {"training": {"batchsize": 3}}},
     "folder /": {"folder": __file__},
+    "network odd: TypeError: Odd.forward() takes 2 positional arguments": {"network": Odd},
 }
 
 
@@ -232,20 +235,3 @@ def test_a_folder_is_of_one_training(trained, tmp_path):
             assert pairflow.load(tmp_path).model.method == "pairflow"
     with pytest.raises(InputError, match=rf"{tmp_path} has seed0/models/pairflow, seed0/models/udlm$"):
         pairflow.load(tmp_path)
-
-
-class Odd(torch.nn.Module):
-    """A network that takes no noise level."""
-
-    def __init__(self, *, vocabulary_size):
-        super().__init__()
-        self.head = torch.nn.Embedding(vocabulary_size, vocabulary_size)
-
-    def forward(self, x_t):
-        return self.head(x_t)
-
-
-def test_an_error_of_a_network_of_ones_own_says_how_it_is_called():
-    called = r"has to return logits \(B, N, K\)"
-    with pytest.raises(InputError, match=rf"^network odd: TypeError: .*forward\(\).*; forward.*{called}"):
-        train(network=Odd)

@@ -113,11 +113,6 @@ def test_errors_name_the_file_and_what_was_found(tmp_path):
         read_table(path, "tokens", "samples")
 
 
-def test_other_vocabulary_is_refused(tmp_path):
-    with pytest.raises(InputError, match="a and b do not belong together: vocabulary 111 against 222"):
-        Metadata(kind="samples", vocabulary="111").require_same_vocabulary("222", "a", "b")
-
-
 def test_provenance_holds_no_folder_of_this_machine(tmp_path, monkeypatch):
     installation, home, here = Path(pairflow.__file__).parent.parent, tmp_path / "home", tmp_path / "project"
     here.mkdir()
@@ -307,15 +302,6 @@ def test_a_file_that_is_not_ours_gives_way_to_none(tmp_path, kind):
         put(folder, a="2", b="3")
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
     assert {path.name for path in tmp_path.iterdir()} == {"figures", "other"}
-
-
-def test_own_files_that_fail_leave_what_was_there(tmp_path):
-    put(tmp_path / "figures", a="whole")
-    with pytest.raises(RuntimeError), replacing(tmp_path / "figures") as temporary:  # noqa: PT012
-        (temporary / "a").write_text("half")
-        raise RuntimeError("full disk")
-    assert texts(tmp_path / "figures") == {"a": "whole", LIST: entries(a="whole")}
-    assert [path.name for path in tmp_path.iterdir()] == ["figures"]
 
 
 def test_a_process_killed_before_any_of_its_moves_loses_nothing_and_the_next_one_ends_the_same(tmp_path):

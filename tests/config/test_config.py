@@ -30,9 +30,12 @@ LM1B = [f"lm1b_n{length}" for length in (16, 32, 64, 128)]
 
 
 def changed(path: str, value) -> dict:
-    """Only the shipped experiment `demo`, with one key set (`value` None: removed)."""
+    """Only the shipped experiment `demo`, with one key set (`value` None: removed), or several (no path)."""
     values = {"experiments": {"demo": copy.deepcopy(SHIPPED["experiments"]["demo"])}}
     place = values["experiments"]["demo"]
+    if not path:
+        place |= value
+        return values
     *keys, last = path.split(".")
     for key in keys:
         place = place[key]
@@ -50,6 +53,27 @@ def test_the_shipped_configuration_is_valid_and_the_papers_experiments_can_be_ju
     expected = {*PAPER_SOURCES, *LM1B, *moons, "mnist_continuous"} - {"lm1b", "mnist", "two_moons"}
     assert {name for name, (scale, _) in scales.items() if scale == "paper"} == expected
     assert {seeds for scale, seeds in scales.values() if scale == "paper"} == {(0, 1, 2)}
+
+
+TOKENS = {"source": "tokens", "file": "my.npy", "vocabulary_size": 40}
+PLAIN = {"source": "small_molecules", "length": 16}
+TWO = PLAIN | {"condition": [{"property": "qed"}, {"property": "logp"}]}
+RATED = ["udlm+redi", "pairflow+redi", "pairflow-sub4+redi+redi"]
+
+
+def asking(**of_main):
+    return {"evaluations": {"main": {"nfe": [1], **of_main}}}
+
+
+OWN = {"data": TOKENS, "pairs": {"mine": "a.parquet"}, "methods": ["udlm"]}
+GUIDED = asking(condition="qed=high", guidances=[0, 2.5])
+GUIDED |= {"data": PLAIN | {"condition": {"property": "qed"}}, "methods": ["mdlm", "pairflow"]}
+GUIDED["distillation"] = {}
+
+
+def with_rates(rates: dict) -> dict:
+    redi = SHIPPED["experiments"]["qm9"]["distillation"]["redi"] | {"learning_rate_of": rates}
+    return SHIPPED["experiments"]["qm9"] | {"methods": RATED, "distillation": {"redi": redi}}
 
 
 @pytest.mark.parametrize(
@@ -87,6 +111,22 @@ def test_the_shipped_configuration_is_valid_and_the_papers_experiments_can_be_ju
         ("data", {**IMAGES, "levels": 100}, r"levels: 100 does not divide 256; expected 2, 4, 8,"),
         ("data", {**IMAGES, "mode": "CMYK"}, r"data\.mode: input should be 'L' or 'RGB', found 'CMYK'$"),
         ("data", "digits", r"experiments\.demo\.data: input should be a valid dictionary .* found 'digits'$"),
+        ("", OWN | {"data": TOKENS | {"file": "{a}.npy"}}, r"file: \{a\}\.npy: braces in a name are wildc"),
+        ("", OWN | {"chemistry": {"fcd": True}}, r"chemistry: only for molecules, and the data are tokens"),
+        ("", OWN | {"methods": ["pairs-mime"]}, r"'pairs-mime' needs a file of pairs \(did you mean 'mine'"),
+        ("", OWN | {"pairs": {"mine": "{x}"}}, r"pairs\.mine: \{x\}: braces in a name are wildcards"),
+        ("", OWN | {"pairs": {"Mine": "x"}}, r"pairs\.Mine"),
+        ("", GUIDED | {"data": PLAIN}, r"condition: needs the settings data\.cond"),
+        ("", GUIDED | asking(condition="qed=hihg"), r"class 'hihg' of qed \(did you mean 'high'"),
+        ("", GUIDED | {"methods": ["pairflow+redi"]}, r"methods: 'pairflow\+redi'"),
+        ("", GUIDED | {"methods": ["ot"], "data": TWO}, "'ot' takes only a condition of one property, or"),
+        ("", GUIDED | asking(condition=["qed=low", "qed=high"]), "main.condition: qed is asked for twice"),
+        ("", GUIDED | asking(guidances=[2]), "guidances: needs a condition, such as"),
+        ("", GUIDED | asking(condition="qed=high", guidances=[1]), r"with 1 itself, \[1.0, 1.0\] contains"),
+        ("data", PLAIN | {"condition": {"property": "ph"}}, "'ph': known are qed, .* your table: column: ph"),
+        ("data", PLAIN | {"condition": {"classes": 2}}, "condition: expected either property or column"),
+        ("", with_rates({"pairflaw": 3e-4}), r"rate_of: expected one of .* \(did you mean 'pairflow'"),
+        ("", with_rates({"pairflow": 1e-6}), "final_learning_rate: 3e-06 is above learning_rate_of.pairflow"),
         ("scale", "huge" * 99, r"scale: input should be 'paper' or 'reduced', found '(huge){49}hug\.\.\.$"),
     ],
 )
@@ -228,12 +268,6 @@ def test_images_that_are_too_large_to_pair_are_refused(size, mode, method, fits)
         check(Configuration, values, "my.yaml")
 
 
-@pytest.mark.parametrize("text", ["a: {b: 1}\na: {c: 2}\n", "x: {scale: reduced, scale: paper}\n"])
-def test_a_key_that_stands_twice_is_refused(text):
-    with pytest.raises(InputError, match=r"my\.yaml: not YAML: the key '(a|scale)' occurs twice in one mapp"):
-        load(text, Path("my.yaml"))
-
-
 BOMB = "a0: &a0 {k: 1}\n" + "".join(
     f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}], k{n}: 1}}\n" for n in range(1, 10)
 )
@@ -242,6 +276,8 @@ BOMB = "a0: &a0 {k: 1}\n" + "".join(
 @pytest.mark.parametrize(
     ("text", "mistake"),
     [
+        ("a: {b: 1}\na: {c: 2}\n", "the key 'a' occurs twice in one mapp"),
+        ("x: {scale: reduced, scale: paper}\n", "the key 'scale' occurs twice"),
         ("? [a, b]\n: 1", r"a key that is no text; put it in quotes \(line 1\)"),
         ("a: 1\n1: 2", r"a key that is no text; put it in quotes \(line 2\)"),
         ("a: =", "= is a value; put it in quotes"),
@@ -302,9 +338,6 @@ def test_features_are_one_extractor_or_a_list():
             dumped(features)
 
 
-TOKENS = {"source": "tokens", "file": "my.npy", "vocabulary_size": 40}
-
-
 def test_own_tokens_and_own_pairs():
     values = changed("data", TOKENS)
     methods = ["udlm", "pairs-mine+dcd"]
@@ -314,23 +347,6 @@ def test_own_tokens_and_own_pairs():
     assert own.trained() == ["udlm", "pairs-mine", "pairs-mine+dcd"]
     assert own.own_pairs("pairs-mine") == "mine.parquet"
     assert own.pair_settings("pairs-mine", 1).model_dump() == {"coupling": "pairs-mine", "seed": 1}
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "message"),
-    [
-        ("data", TOKENS | {"file": "{a}.npy"}, r"file: \{a\}\.npy: braces in a name are wildcards"),
-        ("chemistry", {"fcd": True}, r"chemistry: only for molecules, and the data are tokens"),
-        ("methods", ["pairs-mime"], r"methods: 'pairs-mime' needs a file of pairs \(did you mean 'mine'\?\)"),
-        ("pairs", {"mine": "{x}"}, r"pairs\.mine: \{x\}: braces in a name are wildcards"),
-        ("pairs", {"Mine": "x"}, r"pairs\.Mine"),
-    ],
-)
-def test_own_tokens_and_own_pairs_that_cannot_be_are_refused(key, value, message):
-    values = changed("data", TOKENS)
-    values["experiments"]["demo"] |= {"pairs": {"mine": "a.parquet"}, "methods": ["udlm"], key: value}
-    with pytest.raises(InputError, match=message):
-        check(Configuration, values, "x")
 
 
 def test_an_evaluation_of_some_methods_samples_only_those():
@@ -358,23 +374,8 @@ def test_coverage_has_the_steps_of_the_pairing_unless_it_names_others():
     assert demo.pair_settings("pairflow", 0).steps == 20
 
 
-PLAIN = {"source": "small_molecules", "length": 16}
-CONDITION = {"data": PLAIN | {"condition": {"property": "qed"}}, "methods": ["mdlm", "pairflow"]}
-TWO = PLAIN | {"condition": [{"property": "qed"}, {"property": "logp"}]}
-
-
-def asking(**of_main):
-    return {"evaluations": {"main": {"nfe": [1], **of_main}}}
-
-
-def conditional(**changes):
-    guided = asking(condition="qed=high", guidances=[0, 2.5])
-    own = {**SHIPPED["experiments"]["demo"], **CONDITION, "distillation": {}, **guided, **changes}
-    return check(Configuration, {"experiments": {"demo": own}}, "x").experiments["demo"]
-
-
 def test_an_evaluation_is_repeated_at_each_weight_of_guidance():
-    experiment = conditional()
+    experiment = check(Configuration, changed("", GUIDED), "x").experiments["demo"]
     assert experiment.guided() == {"main": {"main": 1, "main_g0": 0, "main_g2_5": 2.5}}
     assert experiment.frontiers() == {}
     for name, weight in experiment.guided()["main"].items():
@@ -382,59 +383,12 @@ def test_an_evaluation_is_repeated_at_each_weight_of_guidance():
         assert (settings["condition"], settings["guidance"]) == ("qed=high", weight)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"data": PLAIN}, "condition: needs the settings data.cond"),
-        (asking(condition="qed=hihg"), "main.condition: unknown class 'hihg' of qed (did you mean 'high'?)"),
-        ({"methods": ["pairflow+redi"]}, "methods: 'pairflow+redi'"),
-        ({"methods": ["ot"], "data": TWO}, "methods: 'ot' takes only a condition of one property, or none"),
-        (asking(condition=["qed=low", "qed=high"]), "evaluations.main.condition: qed is asked for twice"),
-        (asking(guidances=[2]), "guidances: needs a condition, such as"),
-        (asking(condition="qed=high", guidances=[1]), "with 1 itself, [1.0, 1.0] contains a duplicate"),
-        (
-            {"data": PLAIN | {"condition": {"property": "ph"}}},
-            "condition.property: unknown property 'ph': known are qed, logp, weight, rings; for a column of "
-            "your table: column: ph",
-        ),
-        ({"data": PLAIN | {"condition": {"classes": 2}}}, "condition: expected either property or column"),
-    ],
-)
-def test_conditions_that_do_not_fit_are_refused(changes, message):
-    with pytest.raises(InputError) as error:
-        conditional(**changes)
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
-
-
-RATED = ["udlm+redi", "pairflow+redi", "pairflow-sub4+redi+redi"]
-
-
-def with_rates(rates: dict) -> Experiment:
-    qm9 = SHIPPED["experiments"]["qm9"]
-    redi = qm9["distillation"]["redi"] | {"learning_rate_of": rates}
-    return check(Experiment, qm9 | {"methods": RATED, "distillation": {"redi": redi}}, "test")
-
-
 def test_each_distillation_is_passed_the_learning_rate_of_its_base():
-    made = with_rates({"pairflow": 3e-4})
+    made, without = (check(Experiment, with_rates(of), "x") for of in ({"pairflow": 3e-4}, {}))
     passed = [made.distill_settings(method, 0).model_dump(mode="json")["distillation"] for method in RATED]
     assert [how["learning_rate"] for how in passed] == [6e-5, 3e-4, 3e-4]
     assert all(how["learning_rate_of"] == {} for how in passed)
-    without = with_rates({})
     assert without.distill_settings("udlm+redi", 0) == made.distill_settings("udlm+redi", 0)
-
-
-@pytest.mark.parametrize(
-    ("rates", "message"),
-    [
-        ({"pairflaw": 3e-4}, r"rate_of: expected one of .*, found 'pairflaw' \(did you mean 'pairflow'"),
-        ({"pairflow": 1e-6}, r"final_learning_rate: 3e-06 is above learning_rate_of.pairflow"),
-    ],
-)
-def test_a_learning_rate_of_no_base_or_of_no_size_is_refused(rates, message):
-    with pytest.raises(InputError, match=message):
-        with_rates(rates)
 
 
 def unbounded(name: str, node: object) -> Iterator[str]:

@@ -32,10 +32,8 @@ def test_mappings_are_merged_and_other_values_replaced():
 
 def test_another_network_or_source_shares_no_settings():
     unet, qm9 = {"name": "unet", "channels": 8}, {"source": "qm9"}
-    mine = {"like": "base", "network": unet, "data": qm9}
-    assert complete_likes({"mine": mine}, {"base": BASE}, "x") == {
-        "mine": {**BASE, "network": unet, "data": qm9}
-    }
+    mine = {"network": unet, "data": qm9}
+    assert complete_likes({"mine": {"like": "base", **mine}}, {"base": BASE}, "x") == {"mine": BASE | mine}
 
 
 def test_chains_and_their_longest():

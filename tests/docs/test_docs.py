@@ -22,11 +22,7 @@ from pairflow.config.configuration import Configuration
 from pairflow.config.file import load, read
 
 ROOT = Path(__file__).parents[2]
-PAGES = [
-    ROOT / "README.md",
-    *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "benchmarks").glob("records/*.md")),
-]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("benchmarks/records/*.md"))]
 TEXTS = {page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8") for page in PAGES}
 FOLDERS = "pairflow|tests|docs|rules|profiles|benchmarks|envs"
 GENERATED = {"docs/configuration.md"}  # by docs/hooks.py, when the site is built

@@ -96,9 +96,8 @@ def without_a_file(section: str) -> dict[str, str]:
 def run(command: list[str], folder: Path, copy: Path) -> str:
     """The output of a command of Python in a folder, where `pairflow` is the copy's."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(copy), str(copy / "tests")])}
-    done = subprocess.run(
-        [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    how = {"cwd": folder, "env": environment, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, *command], check=False, **how)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -49,10 +49,8 @@ class Hub(BaseHTTPRequestHandler):
             etag = f'"{hash(files[found[1]]) % 2**64:040x}"'
             return self.answer(files[found[1]], ETag=etag, X_Repo_Commit=SHA)
         if "/tree/" in path:
-            tree = [
-                {"type": "file", "oid": SHA, "size": len(file), "path": key} for key, file in files.items()
-            ]
-            return self.answer(tree)
+            facts = {"type": "file", "oid": SHA}
+            return self.answer([facts | {"path": key, "size": len(file)} for key, file in files.items()])
         if re.search(f"/revision/(?!main|{SHA})", path):
             return self.answer({"error": "Invalid rev id"}, 404, X_Error_Code="RevisionNotFound")
         return self.answer({"id": name, "sha": SHA, "siblings": [{"rfilename": key} for key in files]})
@@ -75,17 +73,16 @@ class Hub(BaseHTTPRequestHandler):
             return self.answer({"url": f"http://{self.headers['Host']}/{name}"})
         name = re.match(r"/api/models/([^/]+/[^/]+)", path)[1]
         if "/preupload/" in path:
-            files = [file["path"] for file in json.loads(body)["files"]]
+            how = {"uploadMode": "regular", "shouldIgnore": False}
             return self.answer(
-                {"files": [{"path": file, "uploadMode": "regular", "shouldIgnore": False} for file in files]}
+                {"files": [how | {"path": file["path"]} for file in json.loads(body)["files"]]}
             )
         for operation in map(json.loads, body.splitlines()):
             if operation["key"] == "file":
                 value = operation["value"]
                 self.server.repositories[name][value["path"]] = base64.b64decode(value["content"])
-        return self.answer(
-            {"commitOid": SHA, "commitUrl": f"http://{self.headers['Host']}/{name}/commit/{SHA}"}
-        )
+        address = f"http://{self.headers['Host']}/{name}/commit/{SHA}"
+        return self.answer({"commitOid": SHA, "commitUrl": address})
 
     def log_message(self, *_: object) -> None: ...
 
@@ -140,9 +137,8 @@ def test_a_command_takes_it_and_removes_what_is_temporary(hub, tmp_path, monkeyp
 
 
 def test_a_pushed_model_can_be_loaded(hub, tmp_path):
-    made = pairflow.train(
-        np.eye(5, dtype=int)[np.arange(40) % 5], vocabulary_size=2, iterations=2, progress=False
-    )
+    rows = np.eye(5, dtype=int)[np.arange(40) % 5]
+    made = pairflow.train(rows, vocabulary_size=2, iterations=2, progress=False)
     page = made.push_to_hub("me/new", private=True, token=TOKEN)
     assert page.endswith("/me/new")
     assert hub.visibility in ("private", True)

@@ -119,41 +119,6 @@ def test_a_continuous_flow_takes_less(finish):
         _ = model.denoiser
 
 
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({}, "count: expected an integer in 1.."),
-        ({"count": 2, "x0": [[0] * 64]}, "x0: expected 2 rows, found 1"),
-        ({"x0": [[2] * 64]}, "x0: row 0, position 0: expected a token in 0..1, found 2"),
-        ({"count": 1, "given": [-2] * 64}, "given: row 0, position 0: expected a token in 0..1, found -2"),
-        ({"count": 1, "condition": "qed=high"}, "condition: the model in "),
-        ({"count": 1, "guidance": 2.0}, "sample: guidance: needs a condition, such as qed=high"),
-        ({"count": 1, "given": [True] * 64}, "given: expected an integer dtype, found bool"),
-    ],
-)
-def test_a_mistake_is_one_line(digits, options, text):
-    with pytest.raises(pairflow.InputError, match=f"^{re.escape(text)}") as error:
-        digits.sample(**options)
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"draws": "2"}, "draws: expected an integer in 2..1000000, found '2'"),
-        ({"draws": 3}, "score: draws: input should be a multiple of 2, found 3"),
-        ({"rows": [[True] * 64]}, "rows: expected an integer dtype, found bool"),
-    ],
-)
-def test_a_mistake_in_a_score_is_found_before_the_network_is_called(digits, options, text, monkeypatch):
-    monkeypatch.setattr(digits.network, "forward", None)
-    with pytest.raises(pairflow.InputError, match=f"^{re.escape(text)}$"):
-        digits.score(**{"rows": [[0] * 64], **options})
-    if "rows" in options:
-        with pytest.raises(pairflow.InputError, match=f"^{re.escape(text)}$"):
-            digits.decode(options["rows"])
-
-
 def test_a_row_of_padding_has_no_score():
     model = pairflow.load("zinc250k", device="cpu")
     rows = model.sample(2, nfe=1)
@@ -163,17 +128,36 @@ def test_a_row_of_padding_has_no_score():
         model.score(rows, draws=2)
 
 
+STATE = torch.zeros((2, 64), dtype=torch.long)
+
+
 @pytest.mark.parametrize(
-    ("x_t", "kappa", "text"),
+    ("call", "options", "text"),
     [
-        (torch.full((2, 64), 0), torch.tensor([0.5, 1.5]), "kappa: expected numbers above 0 and at most 1,"),
-        (torch.zeros((1, 64), dtype=torch.long), "1", "kappa: expected a number or a tensor (B,), found str"),
-        (torch.full((1, 64), 2), 0.5, "x_t: expected tokens in 0..1, found 2"),
-        (torch.zeros((2, 63), dtype=torch.long), 0.5, "x_t: expected shape (2, 64), found (2, 63)"),
-        (np.zeros((2, 64), int), 0.5, "x_t: expected a torch tensor of integers, found ndarray"),
+        ("sample", {}, "count: expected an integer in 1.."),
+        ("sample", {"count": 2, "x0": [[0] * 64]}, "x0: expected 2 rows, found 1"),
+        ("sample", {"x0": [[2] * 64]}, "x0: row 0, position 0: expected a token in 0..1, found 2"),
+        ("sample", {"count": 1, "given": [-2] * 64}, "given: row 0, position 0: expected a token in 0..1"),
+        ("sample", {"count": 1, "condition": "qed=high"}, "condition: the model in "),
+        ("sample", {"count": 1, "guidance": 2.0}, "sample: guidance: needs a condition, such as qed=high"),
+        ("sample", {"count": 1, "given": [True] * 64}, "given: expected an integer dtype, found bool"),
+        ("score", {"rows": [[0] * 64], "draws": "2"}, "draws: expected an integer in 2..1000000, found '2'"),
+        ("score", {"rows": [[0] * 64], "draws": 3}, "score: draws: input should be a multiple of 2, found 3"),
+        ("score", {"rows": [[True] * 64]}, "rows: expected an integer dtype, found bool"),
+        ("decode", {"rows": [[True] * 64]}, "rows: expected an integer dtype, found bool"),
+        (
+            "denoiser",
+            {"x_t": STATE, "kappa": torch.tensor([0.5, 2])},
+            "kappa: expected numbers above 0 and at",
+        ),
+        ("denoiser", {"x_t": STATE, "kappa": "1"}, "kappa: expected a number or a tensor (B,), found str"),
+        ("denoiser", {"x_t": STATE + 2, "kappa": 0.5}, "x_t: expected tokens in 0..1, found 2"),
+        ("denoiser", {"x_t": STATE[:, :63], "kappa": 0.5}, "x_t: expected shape (2, 64), found (2, 63)"),
+        ("denoiser", {"x_t": STATE.numpy(), "kappa": 0.5}, "x_t: expected a torch tensor of integers, found"),
     ],
 )
-def test_a_mistake_in_a_state_is_found_before_the_network_is_called(digits, x_t, kappa, text, monkeypatch):
+def test_a_mistake_is_one_line_before_the_network_is_called(digits, call, options, text, monkeypatch):
     monkeypatch.setattr(digits.network, "forward", None)
-    with pytest.raises(pairflow.InputError, match=f"^{re.escape(text)}"):
-        digits.denoiser(x_t, kappa)
+    with pytest.raises(pairflow.InputError, match=f"^{re.escape(text)}") as error:
+        getattr(digits, call)(**options)
+    assert "\n" not in str(error.value)

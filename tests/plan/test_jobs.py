@@ -23,7 +23,7 @@ SHIPPED = yaml.safe_load((HERE.parent.parent / "workflow_config.yaml").read_text
 EXPERIMENTS = SHIPPED | {
     "own": SHIPPED["qm9"]
     | {
-        "data": {"source": "my.smi", "length": 16},
+        "data": {"source": "my.smi", "held_out": "test.smi", "length": 16},
         "seeds": [0, 1],
         "methods": ["mdlm", "random", "sdot", "pairflow-sub2", "udlm+dcd", "udlm+redi+redi"],
         "chemistry": {"fcd": True},
@@ -72,16 +72,15 @@ def snakemake_jobs(folder: Path, *experiments: str, gpu: bool = True) -> dict[st
         driver.touch(mode=0o755)
     (folder / "models" / "zinc").mkdir(parents=True, exist_ok=True)
     parent = [f"models/zinc/{name}" for name in ("model.safetensors", "model.json", "vocabulary.json")]
-    for own in ("my.smi", "my.txt", "rows.npy", "mine.parquet", *parent):
+    for own in ("my.smi", "test.smi", "my.txt", "rows.npy", "mine.parquet", *parent):
         (folder / own).touch()
     command = [sys.executable, HERE / "snakemake_jobs.py", str(CORES), *experiments]
     folders = os.environ["PATH"].split(os.pathsep)
     if not gpu:  # also on a machine that has one
         folders = [name for name in folders if not Path(name, "nvidia-smi").exists()]
     path = os.pathsep.join([str(driver.parent), *folders])
-    run = subprocess.run(
-        command, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
-    )
+    environment = {**os.environ, "PATH": path}
+    run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     return {next(iter(job["outputs"].values()))[0]: job for job in json.loads(run.stdout)}
 
@@ -109,10 +108,8 @@ def described(job: Job, modality: str, shares: dict[str, int]) -> dict:
 def test_the_jobs_are_snakemakes(tmp_path, shards, names):
     """Every shipped experiment, and those above; pairing in shards of some of them."""
     own = {"tokens": EXPERIMENTS["tokens"]}  # in a file of its own
-    config = {
-        "experiments": {key: EXPERIMENTS[key] for key in names if key not in own},
-        "pair_shards": shards,
-    }
+    config = {"experiments": {key: EXPERIMENTS[key] for key in names if key not in own}}
+    config["pair_shards"] = shards
     (tmp_path / "experiments").mkdir()
     for file, values in (("workflow_config", config), ("experiments/mine", {"experiments": own})):
         (tmp_path / f"{file}.yaml").write_text(yaml.safe_dump(values))

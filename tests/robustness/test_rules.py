@@ -34,10 +34,8 @@ def start(folder: Path, errors: Path) -> subprocess.Popen:
 def knocked(place, tmp_path_factory, snakemake):
     """A workflow that was stopped during its training, and a second one that was started meanwhile."""
     made, words = place("rules"), tmp_path_factory.mktemp("words") / "first"
-    experiment = made.experiment.model_dump(mode="json")
-    made.folder.joinpath("workflow_config.yaml").write_text(
-        yaml.safe_dump({"experiments": {"mini": experiment}}), encoding="utf-8"
-    )
+    text = yaml.safe_dump({"experiments": {"mini": made.experiment.model_dump(mode="json")}})
+    (made.folder / "workflow_config.yaml").write_text(text, encoding="utf-8")
     snakemake(made.folder, "--until", "pair", "--", REPORT)
     first = start(made.folder, words)
     training = made.root / "logs/seed0/train-pairflow.log"
@@ -73,10 +71,8 @@ def test_a_stopped_workflow_ends_in_the_bytes_of_the_steps_by_hand(knocked, calm
 @pytest.mark.promise("code")
 def test_no_name_has_reached_a_shell(knocked):
     assert not list(knocked.folder.parent.rglob("pwned"))
-    assert sorted(path.name for path in knocked.folder.iterdir() if not path.name.startswith(".")) == [
-        "results",
-        "workflow_config.yaml",
-    ]
+    made = {path.name for path in knocked.folder.iterdir() if not path.name.startswith(".")}
+    assert made == {"results", "workflow_config.yaml"}
 
 
 @pytest.mark.promise("code")

@@ -28,6 +28,9 @@ def groups(tmp_path, monkeypatch):
     return write
 
 
+PERIOD = {"cpu/cpu.cfs_period_us": "100000"}
+
+
 @pytest.mark.parametrize(
     ("own", "files", "cpus"),
     [
@@ -37,12 +40,8 @@ def groups(tmp_path, monkeypatch):
         ("0::/a/b\n", {"a/b/cpu.max": "max 100000", "a/cpu.max": "300000 100000"}, 3),
         ("0::/a\n", {"b/cpu.max": "100000 100000"}, 64),
         ("0::/../host\n", {"cpu.max": "200000 100000"}, 2),
-        (
-            "3:memory:/x\n2:cpu,cpuacct:/docker/5d\n0::/\n",
-            {"cpu/cpu.cfs_quota_us": "200000", "cpu/cpu.cfs_period_us": "100000"},
-            2,
-        ),
-        ("2:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, 64),
+        ("3:memory:/x\n2:cpu,cpuacct:/docker/5d\n0::/\n", PERIOD | {"cpu/cpu.cfs_quota_us": "200000"}, 2),
+        ("2:cpu:/\n", PERIOD | {"cpu/cpu.cfs_quota_us": "-1"}, 64),
     ],
 )
 def test_a_quota_bounds_the_cpus(groups, own, files, cpus, capsys):

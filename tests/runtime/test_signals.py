@@ -40,15 +40,6 @@ def a_library(error: Exception):
         raise error from interrupt
 
 
-@pytest.fixture
-def from_a_terminal():
-    """Python's own handler of Ctrl-C, which tests in the background of a shell ignore."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("from_a_terminal")
 def test_an_interrupt_stays_one_whatever_a_library_makes_of_it():
     with pytest.raises(KeyboardInterrupt), signals.for_a_command():
         a_library(ValueError("could not determine the shape"))
@@ -60,7 +51,6 @@ def test_an_interrupt_stays_one_whatever_a_library_makes_of_it():
 
 
 @pytest.mark.promise("signal")
-@pytest.mark.usefixtures("from_a_terminal")
 def test_a_second_interrupt_is_not_held_back():
     with signals.collect() as received:
         signal.raise_signal(signal.SIGINT)

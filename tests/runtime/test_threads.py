@@ -58,16 +58,11 @@ def test_every_command_uses_at_most_a_thread_per_cpu(cpus):
     assert set(found) == {cpus}
 
 
+HOW = {"vocabulary_size": 4, "progress": False}
 CALLS = {
-    "pair": lambda count: pairflow.pair(
-        TOKENS, vocabulary_size=4, backend="cpu", threads=count, progress=False
-    ),
-    "transport": lambda count: pairflow.transport(
-        TOKENS, vocabulary_size=4, tau=1.0, threads=count, progress=False
-    ).sources(count),
-    "forward": lambda count: forward.sample(
-        TOKENS, 70, vocabulary_size=4, steps=3, seed=0, threads=count, progress=False
-    ),
+    "pair": lambda count: pairflow.pair(TOKENS, backend="cpu", threads=count, **HOW),
+    "transport": lambda count: pairflow.transport(TOKENS, tau=1.0, threads=count, **HOW).sources(count),
+    "forward": lambda count: forward.sample(TOKENS, 70, steps=3, seed=0, threads=count, **HOW),
 }
 
 

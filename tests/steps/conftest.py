@@ -22,12 +22,14 @@ def token_rows(token_file, tmp_path, monkeypatch):
 
 @pytest.fixture
 def train(step, model_files):
-    """Train a method in the working directory, into the folder of its name."""
+    """Train a method in the working directory, into the folder of its name or another one."""
 
-    def run(method, data="train.parquet", network=NETWORK, validation="validation.parquet", **training):
-        settings = {"method": method, "network": network, "training": RUN | training}
-        files = {"data": data, "validation": validation, **model_files(method)}
-        return step("train", settings=settings, **files, **SHARED)
+    def run(method, data="train.parquet", network=NETWORK, files=(), noise=None, folder=None, **training):
+        training = {name: value for name, value in (RUN | training).items() if value is not None}
+        settings = {"method": method, "network": network, "training": training}
+        settings |= {"noise": noise} if noise else {}
+        rows = {"data": data, "validation": "validation.parquet"} | dict(files)
+        return step("train", settings=settings, **rows, **model_files(folder or method), **SHARED)
 
     return run
 

@@ -33,6 +33,7 @@ def made(made_once, done, model_files):
             files = data_files(root / folder)
             done("preprocess", "molecules", settings=settings, quiet=True, **files)
         data = root / "data"
+        done("describe_molecules", smiles=data / "smiles.parquet", out=root / "molecules.parquet", quiet=True)
         done("pair", tokens=data / "train.parquet", out=root / "pairs.parquet", steps=3, quiet=True)
         for method, rows in (("udlm", data / "train.parquet"), ("pairflow", root / "pairs.parquet")):
             settings = {"method": method, "network": NETWORK, "training": RUN}
@@ -72,13 +73,11 @@ def share_in_class(made, done, sample, tmp_path):
 
     def measured(model, weight, nfe=8):
         files = {"smiles": made / "data/smiles.parquet", "vocabulary": made / "data/vocabulary.json"}
-        described = tmp_path / "molecules.parquet"
-        done("describe_molecules", smiles=files["smiles"], out=described, threads=1, quiet=True)
         options = {"condition": "weight=low", "guidance": weight, "samples": 512, "nfe": nfe}
         assert sample(model, "drawn.parquet", **options).exit_code == 0
         out = {"out": tmp_path / "metrics.parquet", "properties": tmp_path / "properties.parquet"}
-        rows = {"samples": tmp_path / "drawn.parquet", "molecules": described, **files, **out}
-        done("evaluate", "molecules", **rows, threads=1, quiet=True)
+        files |= {"samples": tmp_path / "drawn.parquet", "molecules": made / "molecules.parquet"}
+        done("evaluate", "molecules", **files, **out, **QUIET)
         values = pd.read_parquet(out["out"]).set_index("metric").value
         return values["in_class"] / values["valid"]
 
@@ -92,64 +91,35 @@ def test_guided_samples_are_of_the_class_more_often(share_in_class, model):
     assert ignored < conditional < guided
 
 
-def test_weight_0_and_1_are_the_unconditional_and_the_conditional_model(made, sample, tmp_path):
-    rows = {}
-    for name, options in {
-        "plain": {},
-        "ignored": {"condition": "weight=low", "guidance": 0},
-        "conditional": {"condition": "weight=low"},
-    }.items():
-        assert sample(out=f"{name}.parquet", **options).exit_code == 0
-        rows[name] = token_array(read_table(tmp_path / f"{name}.parquet", "samples")[0]["tokens"])
-    assert np.array_equal(rows["plain"], rows["ignored"])
-    assert not np.array_equal(rows["plain"], rows["conditional"])
-    assert read_metadata(tmp_path / "plain.parquet").parameters["condition"] is None
-
-
-WRONG = {
-    "condition: the model was trained for weight, not for 'qed'": {"condition": "qed=high"},
-    "settings: guidance: needs a condition, such as qed=high": {"guidance": 2},
-}
-
-
-@pytest.mark.parametrize("message", WRONG)
-def test_a_wrong_condition_is_refused_in_one_line(sample, tmp_path, refused, message):
-    refused(sample(**WRONG[message]), "sample", f"error: {message}")
+def test_what_does_not_fit_the_classes_is_refused_in_one_line(
+    made, sample, step, done, model_files, tmp_path, refused
+):
+    refused(sample(condition="qed=high"), "sample", "condition: the model was trained for weight, not for")
+    refused(sample(guidance=2), "sample", "settings: guidance: needs a condition, such as qed=high")
     assert not (tmp_path / "samples.parquet").exists()
+    pairs, rows, plain = (made / f"{name}.parquet" for name in ("pairs", "data/train", "plain/train"))
+    held_out = made / "data/validation.parquet"
 
+    def train(run, method, data, validation=held_out, folder=tmp_path / "x", **labels):
+        settings = {"method": method, "network": NETWORK, "training": {**RUN, "iterations": 2}}
+        files = {"data": data, "validation": validation, **labels, **model_files(folder)}
+        return run("train", settings=settings, **files, **QUIET)
 
-def test_a_model_without_classes_is_not_asked_for_one(made, done, model_files, sample, refused):
-    settings = {"method": "udlm", "network": NETWORK, "training": {**RUN, "iterations": 1}}
-    files = {"data": made / "plain/train.parquet", "validation": made / "plain/validation.parquet"}
-    bare = model_files(made / "bare")
-    done("train", settings=settings, **files, **bare, threads=1, quiet=True)
-    text = f"the model in {made / 'bare'} was trained without data.condition"
-    refused(sample("bare", condition="weight=high"), "sample", text)
-
-
-def test_pairs_need_the_labels_of_their_rows(made, step, done, model_files, tmp_path, refused):
-    settings = {"method": "pairflow", "network": NETWORK, "training": {**RUN, "iterations": 2}}
-    files = {"validation": made / "data/validation.parquet", "threads": 1, "quiet": True}
-    pairs, rows = made / "pairs.parquet", made / "data/train.parquet"
-    for labels in ({}, {"labels": made / "plain/train.parquet"}):
-        run = step("train", settings=settings, data=pairs, **files, **labels, **model_files(tmp_path / "x"))
-        refused(run, "train", f"{pairs}: pairs of data with labels; name the token rows with --labels")
-    weights = []
-    for name, labels in (("own", {}), ("named", {"labels": rows})):
-        udlm = settings | {"method": "udlm"}
-        done("train", settings=udlm, data=rows, **files, **labels, **model_files(tmp_path / name))
-        weights.append((tmp_path / name / "model.safetensors").read_bytes())
-    assert weights[0] == weights[1]
-
-
-def test_the_labels_of_other_rows_are_refused(made, step, model_files, tmp_path, refused):
-    settings = {"method": "udlm", "network": NETWORK, "training": {**RUN, "iterations": 1}}
-    files = {name: made / f"data/{name}.parquet" for name in ("validation",)}
-    data, labels = made / "data/train.parquet", made / "data/validation.parquet"
-    run = step(
-        "train", settings=settings, data=data, labels=labels, **files, **model_files(tmp_path), quiet=True
-    )
-    refused(run, "train", f"{data} and {labels} do not match: their rows differ")
+    text = f"{pairs}: pairs of data with labels; name the token rows with --labels"
+    refused(train(step, "pairflow", pairs), "train", text)
+    refused(train(step, "pairflow", pairs, labels=plain), "train", text)
+    refused(train(step, "udlm", rows, labels=held_out), "train", f"{rows} and {held_out} do not match: their")
+    train(done, "udlm", rows, folder=tmp_path / "own")
+    train(done, "udlm", rows, folder=tmp_path / "named", labels=rows)
+    own, named = (tmp_path / name / "model.safetensors" for name in ("own", "named"))
+    assert own.read_bytes() == named.read_bytes()
+    train(done, "udlm", plain, made / "plain/validation.parquet", tmp_path / "bare")
+    text = f"the model in {tmp_path / 'bare'} was trained without data.condition"
+    refused(sample(tmp_path / "bare", condition="weight=high"), "sample", text)
+    distillation = {"settings": {"method": "udlm+dcd", "distillation": DCD}, "parent": made / "udlm"}
+    files = {"data": plain, "validation": made / "plain/validation.parquet", **model_files(tmp_path)}
+    text = f"{plain}: its labels are missing, or differ from the classes of the model in {made / 'udlm'}"
+    refused(step("distill", **distillation, **files, **QUIET), "distill", text)
 
 
 @pytest.fixture(scope="module")
@@ -201,18 +171,6 @@ def test_the_pairs_of_a_conditional_teacher_are_of_each_class_in_turn(made, dist
     assert np.mean(classes == labels[valid]) > 0.7
 
 
-def test_rows_without_labels_are_not_distilled_with(made, step, model_files, tmp_path, refused):
-    rows = {"data": made / "plain/train.parquet", "validation": made / "plain/validation.parquet"}
-    settings = {"method": "udlm+dcd", "distillation": DCD}
-    run = step(
-        "distill", settings=settings, parent=made / "udlm", **rows, **model_files(tmp_path), quiet=True
-    )
-    text = (
-        f"{rows['data']}: its labels are missing, or differ from the classes of the model in {made / 'udlm'}"
-    )
-    refused(run, "distill", text)
-
-
 def test_classes_of_several_properties_are_met_and_measured(tmp_path, step, done, model_files, refused):
     """Two properties, one of a column: of this the nearest training molecules say whether samples follow."""
     source, files = tmp_path / "chains.csv", data_files(tmp_path)
@@ -225,10 +183,9 @@ def test_classes_of_several_properties_are_met_and_measured(tmp_path, step, done
     weight, oxygens = read_metadata(files["train"]).condition
     table = pd.read_parquet(files["smiles"])
     of_training = table[table.split == "train"].smiles.tolist()
-    for number, (own, values) in enumerate(
-        ((weight, compute("weight", of_training)), (oxygens, [name.count("O") for name in of_training]))
-    ):
-        assert labels[:, number].tolist() == np.searchsorted(own["thresholds"], values).tolist()
+    counts = [name.count("O") for name in of_training]
+    for own, values, found in ((weight, compute("weight", of_training), 0), (oxygens, counts, 1)):
+        assert labels[:, found].tolist() == np.searchsorted(own["thresholds"], values).tolist()
     settings = {"method": "udlm", "network": NETWORK, "training": {**RUN, "iterations": 300}}
     rows = {"data": files["train"], "validation": files["validation"], "labels": files["train"]}
     rows |= {"vocabulary": files["vocabulary"], **model_files(tmp_path / "udlm")}

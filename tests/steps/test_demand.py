@@ -86,33 +86,29 @@ def test_the_last_lines_sum_up_and_warn(sample, tmp_path, made, monkeypatch):
     known = KnownMolecules.load(made / "data/known.parquet")
     first = sample("x.smi").stderr
     count = sum(smiles in known for smiles in smiles_of(tmp_path / "x.smi"))
+    assert count > 0
     assert f"20 molecules ({count} of them in the data set) from " in first
     monkeypatch.setattr("pairflow.kinds.molecules.on_demand.delivery.USABLE", 1.01)
     *_, summary, warning = sample("x.smi", novel=True).stderr.splitlines()
     assert summary.startswith("20 molecules from ")
     assert summary.endswith("x.smi, which replaces an earlier file")
+    assert not any(smiles in known for smiles in smiles_of(tmp_path / "x.smi"))
     assert re.match(r"The model rarely writes a molecule: only \d+\.\d% of its samples are valid\. ", warning)
     started = sample("x.smi", prefix="C").stderr
     assert "The model rarely completes this start: only " in started
 
 
-def test_as_many_distinct_molecules_as_asked_for_in_every_format(sample, tmp_path):
-    for suffix in ("smi", "csv", "sdf", "parquet"):
+def test_as_many_distinct_molecules_as_asked_for(sample, tmp_path):
+    for suffix in ("smi", "parquet"):
         assert sample(f"new folder/x.{suffix}", count=60, unique=True).exit_code == 0
         assert read_provenance(tmp_path / f"new folder/x.{suffix}")["device"] == "cpu"
     found = smiles_of(tmp_path / "new folder/x.smi")
     assert len(set(found)) == len(found) == 60
     assert all(found)
     assert [Chem.CanonSmiles(smiles) for smiles in found] == found
-    table = pd.read_csv(tmp_path / "new folder/x.csv")
-    assert list(table["smiles"]) == found
-    assert list(table["name"]) == [f"pairflow-{n}" for n in range(1, 61)]
-    drawn = Chem.SDMolSupplier(str(tmp_path / "new folder/x.sdf"))
-    assert [Chem.MolToSmiles(molecule) for molecule in drawn] == found
     table, metadata = read_table(tmp_path / "new folder/x.parquet", "molecules")
     assert table["smiles"].to_pylist() == found
-    assert metadata.parameters["method"] == "udlm"
-    assert metadata.parameters["nfe"] == 8
+    assert (metadata.parameters["method"], metadata.parameters["nfe"]) == ("udlm", 8)
     assert set(metadata.inputs) == {"model"}
 
 
@@ -149,8 +145,6 @@ def test_molecules_are_varied_more_with_more_noise(sample, tmp_path):
     changed = table.groupby("noise")["seed_edit"].mean()
     assert changed.index.tolist() == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
     assert changed.loc[0.1] < changed.loc[0.7]
-    assert sample("y.csv", like=seeds, noise="0.1:0.7", count=140).exit_code == 0
-    assert (tmp_path / "y.csv").read_bytes() == (tmp_path / "x.csv").read_bytes()
 
 
 def test_an_experiment_chooses_its_best_model(sample, made, tmp_path):
@@ -191,21 +185,11 @@ def test_the_file_that_an_experiment_was_made_from_is_never_replaced(sample, mad
     assert sample("other.smi", folder=folder).exit_code == 0
 
 
-def test_novel_molecules_are_none_of_the_data_set(sample, made, tmp_path):
-    known = set(pd.read_parquet(made / "data/smiles.parquet")["smiles"])
-    assert sample("all.smi").exit_code == 0
-    assert sample("new.smi", novel=True).exit_code == 0
-    assert set(smiles_of(tmp_path / "all.smi")) & known
-    assert not set(smiles_of(tmp_path / "new.smi")) & known
-
-
 def test_properties_and_the_nearest_training_molecule_come_with_the_molecules(
     sample, made, model, tmp_path, refused
 ):
     options = {"count": 5, "properties": True, "nearest": True}
-    refused(
-        sample("x.csv", **options), "sample", f"{model}/smiles.parquet: no such file; --nearest needs the"
-    )
+    refused(sample("x.csv", **options), "sample", f"{model}/smiles.parquet: no such file; --nearest needs")
     table, metadata = read_table(made / "data/smiles.parquet", "smiles")
     frame = table.to_pandas().assign(name=[f"mol {row}" for row in range(len(table))])
     write_table(model / "smiles.parquet", frame, metadata)
@@ -238,16 +222,19 @@ def test_all_columns_are_written_in_every_format(sample, made, model, done, tmp_
     expected = pd.read_csv(tmp_path / "x.csv")
     assert {"qed", "plausible", "new_rings", "alerts", "nearest", "similarity", "seed_edit"} < {*expected}
     assert expected["smiles"].tolist() == smiles_of(tmp_path / "x.smi")
+    assert expected["name"].tolist() == ["pairflow-1", "pairflow-2", "pairflow-3"]
     tables = pd.read_excel(tmp_path / "x.xlsx"), read_table(tmp_path / "x.parquet")[0].to_pandas()
     assert [[*table] for table in tables] == [[*expected]] * 2
     assert all(f'"name":"{name}"' in (tmp_path / "x.html").read_text() for name in expected)
-    assert sample("y.sdf", **options, **{"3d": True}).exit_code == 0
+    run = sample("y.sdf", **options, **{"3d": True})
+    assert re.search(r"of the samples that reached each filter, .*--3d kept \d+\.\d%", run.stderr)
     for name in ("x.sdf", "y.sdf"):
-        molecules = [*Chem.SDMolSupplier(str(tmp_path / name))]
+        molecules = [*Chem.SDMolSupplier(str(tmp_path / name), removeHs=False)]
         assert [{*molecule.GetPropNames()} for molecule in molecules] == [{*expected} - {"name"}] * 3
-        assert [int(molecule.GetProp("seed_edit")) for molecule in molecules] == expected[
-            "seed_edit"
-        ].tolist()
+        edits = [int(molecule.GetProp("seed_edit")) for molecule in molecules]
+        assert edits == expected["seed_edit"].tolist()
+    assert all(molecule.GetConformer().Is3D() for molecule in molecules)
+    assert not any(atom.GetNumImplicitHs() for molecule in molecules for atom in molecule.GetAtoms())
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("no luck"), OSError(28, "No space left on device")])
@@ -261,11 +248,7 @@ def test_what_was_found_is_saved_whatever_a_writer_raises(sample, tmp_path, monk
     message = done.stderr.splitlines()[-1]
     assert str(error).removeprefix("[Errno 28] ") in message
     assert message.endswith(f"(the 5 found are saved in {tmp_path}/x.part.csv)")
-    assert sample("y.csv", count=5, properties=True).exit_code == 0
-    assert (
-        pd.read_csv(tmp_path / "x.part.csv")["smiles"].tolist()
-        == pd.read_csv(tmp_path / "y.csv")["smiles"].tolist()
-    )
+    assert pd.read_csv(tmp_path / "x.part.csv")["smiles"].notna().tolist() == [True] * 5
 
 
 def test_molecules_are_standardised_as_the_data_of_the_model(sample, step, model, tmp_path):
@@ -286,19 +269,9 @@ def test_molecules_are_standardised_as_the_data_of_the_model(sample, step, model
     run = step("score", tmp_path / "salt.smi", model=model, out=out, **shared)
     assert (run.exit_code, said in run.stderr) == (0, True)
     assert pd.read_csv(out)["smiles"].tolist() == ["CCCN"]
-    data = KnownByRules(
-        KnownMolecules.from_smiles(["CCCN"]), Standardisation(fragments="largest", metals="reject")
-    )
+    rules = Standardisation(fragments="largest", metals="reject")
+    data = KnownByRules(KnownMolecules.from_smiles(["CCCN"]), rules)
     assert [text in data for text in ("CCCN", "CCCN.Cl", "CCCO", "CCC[Mg]Br")] == [True, True, False, False]
-
-
-def test_molecules_in_space(sample, tmp_path):
-    done = sample("x.sdf", count=5, **{"3d": True})
-    assert done.exit_code == 0
-    assert re.search(r"of the samples that reached each filter, --3d kept \d+\.\d%\), ", done.stderr)
-    for molecule in Chem.SDMolSupplier(str(tmp_path / "x.sdf"), removeHs=False):
-        assert molecule.GetConformer().Is3D()
-        assert not any(atom.GetNumImplicitHs() for atom in molecule.GetAtoms())
 
 
 def test_molecules_are_valid_unless_raw_strings_are_asked_for(sample, tmp_path):
@@ -381,6 +354,11 @@ def test_models_that_cannot_make_molecules_say_so(sample, made, model, refused):
         ("some where/copy/known.parquet", {}, "known.parquet: is an input of this command"),
         ("x.smi", {"samples": 4}, "--samples does not go with --count: see --help"),
         ("/proc/x/x.smi", {}, "/proc/x/x.smi: cannot be written: No such file or directory"),
+        ("x.smi", {"scaffold": "C(", "count": 1}, "scaffold: 'C(': unparsable"),
+        ("x.smi", {"scaffold": "C", "prefix": "C"}, "settings: scaffold: does not go with prefix"),
+        ("x.smi", {"prefix": "CBr"}, "prefix: unknown token Br; it is not in the model's vocabulary"),
+        ("x.smi", {"prefix": "C Q"}, "prefix: not a SMILES string: 'C Q' holds characters that belong to"),
+        ("x.smi", {"template": "**"}, "template: no token is given, only *"),
     ],
 )
 def test_a_wish_that_cannot_be_met_is_refused(sample, tmp_path, refused, out, options, text):
@@ -403,9 +381,8 @@ def test_a_hopeless_wish_ends_with_its_reason(made, monkeypatch, samples, shares
     molecules = demand.SampleStream(made / "udlm", settings)
     monkeypatch.setattr(demand, "PATIENCE", 300)
     monkeypatch.setattr(molecules, "_strings", lambda: itertools.cycle(samples))
-    with pytest.raises(
-        demand.TooFewAccepted, match=rf"^none of the last 300 samples was accepted \({shares}\): .*{advice}"
-    ):
+    text = rf"^none of the last 300 samples was accepted \({shares}\): .*{advice}"
+    with pytest.raises(demand.TooFewAccepted, match=text):
         list(molecules)
 
 
@@ -558,15 +535,6 @@ def test_scores_are_a_function_of_model_molecule_and_settings(score, tmp_path):
     assert metadata.parameters == {"method": "udlm", "draws": 16, "seed": 0}
 
 
-def test_a_model_finds_its_molecules_likelier_than_others_that_it_can_write(score, made, tmp_path):
-    known = pd.read_parquet(made / "data/smiles.parquet").smiles[::40].tolist()
-    others = [smiles for smiles in ("FOF", "OOOOO", "FN(F)N(F)F", "C#CC#C") if smiles not in known]
-    (tmp_path / "mixed.smi").write_text("\n".join([*known, *others]) + "\n")
-    assert score("mixed.parquet", rows="mixed.smi", draws=64).exit_code == 0
-    bounds = pd.read_parquet(tmp_path / "mixed.parquet").nll_per_token
-    assert bounds[len(known) :].mean() > bounds[: len(known)].mean()
-
-
 @pytest.mark.parametrize(
     ("out", "options", "text"),
     [
@@ -610,11 +578,8 @@ def test_samples_grow_from_the_scaffolds_of_a_file_in_turn(sample, tmp_path, mad
     options = {"scaffold": tmp_path / "cores.smi", "folder": made / folder, "nfe": 4, "count": 30}
     run = sample("x.csv", **options)
     table = pd.read_csv(tmp_path / "x.csv", keep_default_na=False)
-    assert {*zip(table.core, table.core_name, strict=True)} == {
-        ("*OC", "ether"),
-        ("*C.*O", "link"),
-        ("CN", ""),
-    }
+    names = dict(zip(table.core, table.core_name, strict=True))
+    assert names == {"*OC": "ether", "*C.*O": "link", "CN": ""}
     for text, core in zip(table.smiles, table.core, strict=True):
         [scaffold], _ = read_scaffolds(core)
         assert Chem.MolFromSmiles(text).HasSubstructMatch(scaffold.query), text
@@ -623,18 +588,3 @@ def test_samples_grow_from_the_scaffolds_of_a_file_in_turn(sample, tmp_path, mad
     assert drawn * valid / 100 * kept / 100 == pytest.approx(30, abs=1)
     assert sample("y.csv", **options, raw=True).exit_code == 0
     assert list(pd.read_csv(tmp_path / "y.csv").core[:4]) == ["*OC", "*C.*O", "CN", "*OC"]
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"scaffold": "C(", "count": 1}, "scaffold: 'C(': unparsable"),
-        ({"scaffold": "C", "prefix": "C"}, "settings: scaffold: does not go with prefix"),
-        ({"prefix": "CBr"}, "prefix: unknown token Br; it is not in the model's vocabulary"),
-        ({"prefix": "C Q"}, "prefix: not a SMILES string: 'C Q' holds characters that belong to no token"),
-        ({"template": "**"}, "template: no token is given, only *"),
-    ],
-)
-def test_a_start_that_the_model_cannot_write_is_refused(sample, tmp_path, refused, options, text):
-    refused(sample("x.smi", **options), "sample", text)
-    assert not list(tmp_path.glob("x.*"))

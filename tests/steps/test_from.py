@@ -16,8 +16,6 @@ from pairflow.config import Experiment, check
 from pairflow.plan import paths
 
 NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16}
-RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-2, "validate_every": 2}
-SHARED = {"threads": 1, "quiet": True}
 OLD = [f"{'C' * n}{end}" for n in range(1, 9) for end in ("", "N", "O")]
 NEW = [f"{'C' * n}{end}" for n in range(1, 9) for end in ("Cl", "O", "Br")]
 
@@ -38,15 +36,13 @@ def prepare(step, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def tune(step, model_files):
+def tune(train):
     """Train udlm on the rows of a folder, into another folder, perhaps from a parent."""
 
-    def run(data, model, parent=None, method="udlm", network=NETWORK, **training):
-        settings = {"method": method, "network": network, "training": RUN | training}
+    def run(data, model, parent=None, method="udlm", **options):
         files = {name: f"{data}/{name}.parquet" for name in ("validation", "known")}
-        files |= {"data": f"{data}/train.parquet", "vocabulary": f"{data}/vocabulary.json"}
-        more = {"from": parent} if parent else {}
-        return step("train", settings=settings, **files, **model_files(model), **SHARED, **more)
+        files |= {"vocabulary": f"{data}/vocabulary.json"} | ({"from": parent} if parent else {})
+        return train(method, f"{data}/train.parquet", files=files, folder=model, **options)
 
     return run
 
@@ -81,15 +77,6 @@ def test_a_training_that_changes_nothing_draws_the_parents_samples(prepare, tune
         rows[name] = token_array(read_table(Path(f"{name}.parquet"))[0]["tokens"])
     np.testing.assert_array_equal(rows["tuned"], rows["parent"])
     assert (rows["untuned"] != rows["parent"]).any()
-
-
-def test_another_parent_is_another_training(prepare, tune):
-    assert prepare("old", OLD).exit_code == 0
-    for name, seed_of in (("one", 3), ("two", 5)):
-        assert tune("old", name, iterations=seed_of).exit_code == 0
-        assert tune("old", f"from-{name}", parent=name).exit_code == 0
-    one, two = (Path(f"from-{name}", "model.safetensors").read_bytes() for name in ("one", "two"))
-    assert one != two
 
 
 def test_what_no_training_can_start_from_is_refused_in_one_line(prepare, tune, refused):

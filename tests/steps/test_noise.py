@@ -1,5 +1,6 @@
 """Noise by frequency through the commands: pairs, a model, its samples and scores, and what refuses it."""
 
+import functools
 import json
 
 import numpy as np
@@ -13,28 +14,20 @@ from pairflow.generate.score import score_row
 from pairflow.pairing.cpu.numbers import tokens_by_frequency
 from pairflow.pairing.prior import frequencies
 
-NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16}
-RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-2, "validate_every": 2}
 ROWS = np.random.default_rng(0).choice(5, (60, 6), p=[0.6, 0.2, 0.1, 0.1, 0.0])
 PI = frequencies(ROWS, 5)
 
 
 @pytest.fixture
-def learn(token_file, tmp_path, monkeypatch, step, model_files):
-    """Train a method with a noise, on token rows or pairs in the working directory."""
+def learn(token_file, tmp_path, monkeypatch, train):
+    """Train a method with noise by frequency, on token rows or pairs in the working directory."""
     token_file("train.parquet", ROWS, 5)
     token_file("validation.parquet", ROWS[:20], 5)
     monkeypatch.chdir(tmp_path)
-
-    def run(method, data="train.parquet", noise="frequencies"):
-        settings = {"method": method, "network": NETWORK, "training": RUN, "noise": noise}
-        files = {"data": data, "validation": "validation.parquet", **model_files(method)}
-        return step("train", settings=settings, threads=1, quiet=True, **files)
-
-    return run
+    return functools.partial(train, noise="frequencies")
 
 
-def test_a_model_keeps_the_frequencies_of_its_rows_wherever_it_goes(learn, done, tmp_path):
+def test_a_model_keeps_the_frequencies_of_its_rows_wherever_it_goes(learn, teach, done, tmp_path):
     assert learn("udlm").exit_code == 0
     assert json.loads((tmp_path / "udlm/model.json").read_text())["noise"] == "frequencies"
     pairflow.load("udlm", device="cpu").save("udlm.zip")
@@ -44,16 +37,15 @@ def test_a_model_keeps_the_frequencies_of_its_rows_wherever_it_goes(learn, done,
     assert np.abs((x0 == 0).double().mean(0).numpy() - PI[:, 0]).max() < 0.04
     assert np.array_equal(loaded.sample(20, nfe=3), loaded.sample(20, nfe=3))
     assert score_row(loaded.model, ROWS[0], ScoreSettings(draws=16))["nll_bound"] > 0
-    teach = {"method": "udlm+redi", "count": 30, "steps": 3}
-    done("teach", settings=teach, model="udlm", out="redi.parquet", quiet=True)
-    drawn = token_array(read_table("redi.parquet", "pairs")[0]["x0"])
+    assert teach().exit_code == 0
+    drawn = token_array(read_table("pairs.parquet", "pairs")[0]["x0"])
     assert (drawn == 0).mean() > 0.45
-    done("diagnose", pairs="redi.parquet", method="udlm+redi", out="coupling.parquet")
+    done("diagnose", pairs="pairs.parquet", method="udlm+redi", out="coupling.parquet")
     values = read_table("coupling.parquet", "metrics")[0].to_pandas().set_index("metric").value
     assert values["hamming_independent"] < 4.5 < 6 * 4 / 5  # of uniform noise
 
 
-def test_pairs_of_another_noise_are_refused_and_so_is_dcd(learn, step, done, refused):
+def test_pairs_of_another_noise_are_refused_and_so_is_dcd(learn, distill, step, done, refused):
     pair = {"coupling": "random", "noise": "frequencies", "steps": None}
     done("pair", settings=pair, tokens="train.parquet", out="pairs.parquet", quiet=True)
     table, metadata = read_table("pairs.parquet", "pairs")
@@ -68,22 +60,17 @@ def test_pairs_of_another_noise_are_refused_and_so_is_dcd(learn, step, done, ref
     assert metadata.parameters["noise"] == "frequencies"
     assert learn("pairflow", "closed.parquet").exit_code == 0
     text = "pairs.parquet: pairs of the noise frequencies, but the model's is uniform"
-    refused(learn("random", "pairs.parquet", "uniform"), "train", text)
-    distillation = {"method": "random+dcd", "distillation": RUN | {"name": "dcd", "teacher_every": 2}}
-    files = {"data": "train.parquet", "validation": "validation.parquet", "parent": "random"}
-    files |= {name: f"dcd/{name}" for name in ("model", "description", "log")}
-    refused(
-        step("distill", settings=distillation, **files, quiet=True), "distill", "+dcd: needs uniform noise"
-    )
+    refused(learn("random", "pairs.parquet", noise="uniform"), "train", text)
+    run = distill("random+dcd", {"name": "dcd", "teacher_every": 2}, "train.parquet")
+    refused(run, "distill", "+dcd: needs uniform noise")
 
 
 def test_transport_leads_sources_by_frequency(learn, done):
     options = {"tokens": "train.parquet", "tau": 0.3, "quiet": True}
     done("potentials", out="pairs.parquet", noise="frequencies", **options)
     done("potentials", out="uniform.parquet", **options)
-    by_frequency, uniform = (
-        read_table(f"{name}.parquet", "pairs")[1].parameters["distance"] for name in ("pairs", "uniform")
-    )
+    tables = (read_table(f"{name}.parquet", "pairs") for name in ("pairs", "uniform"))
+    by_frequency, uniform = (metadata.parameters["distance"] for _, metadata in tables)
     assert by_frequency < uniform - 1
     assert learn("sdot", "pairs.parquet").exit_code == 0
     coupling = pairflow.transport(ROWS, vocabulary_size=5, tau=0.3, noise="frequencies", progress=False)

@@ -35,6 +35,9 @@ DATA = {"data": "train.parquet", "validation": "validation.parquet"}
 MODEL = {"model": "m/model.safetensors", "description": "m/model.json", "log": "m/log.parquet"}
 PARTS = {name: f"new/{name}" for name in ("train", "validation", "vocabulary", "smiles", "known", "rejected")}
 SOURCE = {"source": "mine.smi", "length": 100}
+REPORT = {"root": "results/x", "metrics": "m.parquet", "timings": "t.parquet", "out": "report.html"}
+PAPER = {"results": "results", "values": "values.parquet", "out": "paper.html"}
+NO_FOLDER, TOKENS = "is there and is no folder; choose another name", "results/x/data/train.parquet"
 
 
 @pytest.mark.parametrize(
@@ -42,22 +45,24 @@ SOURCE = {"source": "mine.smi", "length": 100}
     [
         ("preprocess", {"settings": SOURCE, **PARTS, "known": "link.smi"}, f"--known link.smi: {INPUT}"),
         ("preprocess", {**SOURCE, **PARTS, "known": "new/train"}, f"--train and --known: {SAME} new/train"),
-        (
-            "train",
-            {"method": "udlm", **DATA, **MODEL, "log": "train.parquet"},
-            f"--log train.parquet: {INPUT}",
-        ),
+        ("train", {"method": "udlm", **DATA, **MODEL, "log": "rows.npy", "data": "rows.npy"}, LOG),
         ("sample", {"model": "udlm", "out": "udlm/model.json"}, f"--out udlm/model.json: {INPUT}"),
         ("pair", {"tokens": "rows.npy", "out": "./rows.npy"}, f"--out rows.npy: {INPUT}"),
         ("cover", {"tokens": "train.parquet", "out": "pipe"}, f"--out pipe: {NO_FILE}"),
         ("cover", {"tokens": "train.parquet", "out": "loop/a.parquet"}, f"loop/a.parquet: {CIRCLE}"),
         ("cover", {"tokens": "train.parquet", "out": ""}, "--out: '.' is not the name of a file"),
+        ("report", {"figures": "new", "out": "new/a.html"}, f"--out and --figures: {SAME} new/a.html"),
+        ("report", {"figures": "new", "metrics": TOKENS}, f"--metrics {TOKENS}: {INPUT}"),
+        ("paper", {**PAPER, "tables": "pipe"}, f"--tables pipe: {NO_FOLDER}"),
     ],
 )
-def test_an_output_replaces_no_input_no_device_and_no_other_output(step, contents, name, options, text):
+def test_an_output_replaces_no_input_no_device_and_no_other_output(
+    step, contents, miniature, name, options, text
+):
     before = contents()
     kind = ["molecules"] if name == "preprocess" else []
-    run = step(name, *kind, **options)
+    given = REPORT | {"settings": miniature()} if name == "report" else {}
+    run = step(name, *kind, **given | options)
     assert (run.exit_code, run.output) == (2, f"pairflow {name}: error: {text}\n")
     assert contents() == before
 
@@ -68,28 +73,6 @@ def test_an_output_that_is_a_link_stays_one(done):
     done("pair", tokens="rows.npy", vocabulary_size=9, out="out.parquet", quiet=True)
     assert Path("out.parquet").is_symlink()
     assert read_table(Path("home/out.parquet"), "pairs")[0].num_rows
-
-
-REPORT = {"root": "results/x", "metrics": "m.parquet", "timings": "t.parquet", "out": "report.html"}
-PAPER = {"results": "results", "values": "values.parquet", "out": "paper.html"}
-NO_FOLDER = "is there and is no folder; choose another name"
-TOKENS = "results/x/data/train.parquet"
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "text"),
-    [
-        ("report", {"figures": "new", "out": "new/a.html"}, f"--out and --figures: {SAME} new/a.html"),
-        ("report", {"figures": "new", "metrics": TOKENS}, f"--metrics {TOKENS}: {INPUT}"),
-        ("paper", {"tables": "pipe"}, f"--tables pipe: {NO_FOLDER}"),
-    ],
-)
-def test_a_folder_for_files_holds_no_other_output(step, contents, miniature, name, options, text):
-    before = contents()
-    given = {**REPORT, "settings": miniature()} if name == "report" else PAPER
-    run = step(name, **{**given, **options})
-    assert (run.exit_code, run.output) == (2, f"pairflow {name}: error: {text}\n")
-    assert contents() == before
 
 
 UNWRITABLE = "cannot be written: No such file or directory, disk /proc has "

@@ -17,7 +17,6 @@ from pairflow.errors import InputError
 from pairflow.kinds import load_kind, source_of
 from pairflow.kinds.images.settings import Images
 from pairflow.kinds.molecules.settings import Molecules
-from pairflow.plan.own_files import require_own_files
 
 MOLECULES = [a * "C" + x + b * "C" for a in range(1, 11) for b in range(1, 11) for x in "NOS" if a >= b]
 LABELS = ["test" if k % 5 == 0 else "valid" if k % 5 == 1 else "Training" for k in range(len(MOLECULES))]
@@ -69,9 +68,8 @@ def test_molecules(prepare, own):
 
 
 def test_molecules_of_both_parts_are_counted(prepare):
-    Path("a.csv").write_text(
-        "smiles,set\nCCO,train\nOCC,test\nCCN,test\nNCC,train\nCCC,train\nCCS,test\nSCC,test\n"
-    )
+    rows = "CCO,train OCC,test CCN,test NCC,train CCC,train CCS,test SCC,test"
+    Path("a.csv").write_text("\n".join(["smiles,set", *rows.split()]))
     own = {"source": "a.csv", "split_column": "set", "length": 8}
     result, train, validation = prepare("molecules", **own)
     assert (len(train), len(validation)) == (3, 4)
@@ -85,11 +83,8 @@ def test_rows_of_a_second_file_have_numbers_after_those_of_the_first(prepare):
     Path("a.smi").write_text("CCO\nCCN\n\nno molecule\nCCCC\n")
     Path("b.smi").write_text("CCS\nneither\n")
     prepare("molecules", source="a.smi", held_out="b.smi", length=8)
-    rejected = pd.read_parquet("rejected.parquet")
-    assert [*zip(rejected["row"], rejected["text"], rejected["line"], strict=True)] == [
-        (2, "no", 4),
-        (5, "neither", 7),
-    ]
+    rejected = pd.read_parquet("rejected.parquet")[["row", "text", "line"]]
+    assert rejected.values.tolist() == [[2, "no", 4], [5, "neither", 7]]
 
 
 def test_new_keeps_the_split_of_a_column_or_a_file(step, project):
@@ -115,20 +110,6 @@ def data_of(name):
     return read(Path("workflow_config.yaml")).experiments[name].data.model_dump()
 
 
-def test_snakemake_takes_the_second_file_as_input(step, project, snakemake):
-    write_molecules()
-    step("new", "train.smi", held_out="test.smi", no_estimate=True, quiet=True)
-    target = "results/train/data/train.parquet"
-    assert snakemake(project, target).returncode == 0
-    Path("test.smi").write_text("CCCCCCCCCCCCO\n")
-    assert "rule preprocess_molecules:" in snakemake(project, "-n", target).stdout
-    experiment = read(Path("workflow_config.yaml")).experiments["train"]
-    Path("test.smi").unlink()
-    Path(target).unlink()
-    with pytest.raises(InputError, match=r"experiments\.train\.data\.held_out: test\.smi: no such file"):
-        require_own_files(Path("results/train"), experiment)
-
-
 def test_text(prepare, step, project):
     names = [f"{a}{b}{c}" for a in "abcdefgh" for b in "aeiou" for c in "klmnop"]
     Path("train.txt").write_text("\n".join(names[:200]) + "\n")
@@ -148,10 +129,8 @@ def test_tokens(prepare):
     pq.write_table(pa.table({"tokens": rows.tolist(), "part": labels}), "all.parquet")
     np.save("train.npy", rows[:15])
     np.save("test.npy", rows[15:])
-    for own in (
-        {"file": "all.parquet", "split_column": "part"},
-        {"file": "train.npy", "held_out": "test.npy"},
-    ):
+    column, files = {"file": "all.parquet", "split_column": "part"}, {"file": "train.npy"}
+    for own in (column, files | {"held_out": "test.npy"}):
         result, train, validation = prepare("tokens", source="tokens", **own, vocabulary_size=7)
         assert np.array_equal(train, rows[:15])
         assert np.array_equal(validation, rows[15:])

@@ -8,16 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from miniatures import root_of
 
-from pairflow.artifacts import (
-    Metadata,
-    read_metadata,
-    read_table,
-    row_column,
-    token_array,
-    token_column,
-    write_table,
-)
+from pairflow.artifacts import Metadata, read_table, token_array, token_column, write_table
 from pairflow.artifacts.provenance import Provenance
 from pairflow.config import PotentialsSettings
 from pairflow.errors import Interrupted
@@ -27,13 +20,11 @@ from pairflow.pairing.spaces import TokenSpace
 from pairflow.runtime.resume import ResumeOptions
 
 K, N, ROWS = 5, 6, 200
-TRAINING = {"batch_size": 16, "iterations": 8, "learning_rate": 1e-3, "validate_every": 4, "ema_decay": 0.9}
-NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 8}
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Token rows for training and validation, unlabelled."""
+    """Token rows for training and validation, unlabelled, in the working directory."""
     monkeypatch.chdir(tmp_path)
     generator = np.random.default_rng(0)
     centres = generator.integers(K, size=(8, N))
@@ -106,19 +97,15 @@ def test_sources_that_failed_to_be_drawn_cost_no_step(folder, step, monkeypatch)
     assert read_table(folder / "parts.parquet", "pairs")[0].equals(expected)
 
 
-def test_a_training_takes_new_sources_and_needs_potentials(folder, step, done, refused):
+def test_a_training_takes_new_sources_and_needs_potentials(folder, step, train, done, refused):
     make(step)
-    settings = {"network": NETWORK, "training": TRAINING, "seed": 0}
-    files = {"validation": "validation.parquet", "quiet": True}
-    outputs = {"model": "m/model.safetensors", "description": "m/model.json", "log": "m/log.parquet"}
-    done("train", settings={"method": "sdot", **settings}, data="pairs.parquet", **files, **outputs)
-    assert read_metadata("m/log.parquet").kind == "training log"
+    assert train("sdot", "pairs.parquet").exit_code == 0
     done("diagnose", pairs="pairs.parquet", method="sdot", out="coupling.parquet")
     names = read_table("coupling.parquet", "metrics")[0]["metric"].to_pylist()
     assert {"spread", "distance", "information", "hamming_mean"} <= {*names}
     step("pair", tokens="train.parquet", coupling="random", out="random.parquet", quiet=True)
-    run = step("train", settings={"method": "sdot", **settings}, data="random.parquet", **files, **outputs)
-    refused(run, "train", "pairs of the coupling random, but the method is sdot")
+    text = "pairs of the coupling random, but the method is sdot"
+    refused(train("sdot", "random.parquet"), "train", text)
 
 
 def test_sources_go_to_rows_of_their_class():
@@ -152,36 +139,20 @@ def test_each_class_is_balanced_on_its_own(folder, step):
     labelled = pa.table({"tokens": token_column(tokens, K), "label": pa.array(labels)})
     write_table(folder / "train.parquet", labelled, replace(metadata, condition={"property": "x"}))
     parts = potentials.classes(labels, ROWS)
-    assert {label: rows.tolist() for label, rows in parts.items()} == {
-        0: [*range(2, ROWS, 2)],
-        1: [*range(1, ROWS, 2)],
-        2: [0],
-    }
+    numbers = {label: rows.tolist() for label, rows in parts.items()}
+    assert numbers == {0: [*range(2, ROWS, 2)], 1: [*range(1, ROWS, 2)], 2: [0]}
     found, written = make(step)
-    second = transport.complete(
-        transport.start(TokenSpace(tokens[1::2], K), tau=0.3, seed=0, threads=1), progress=False
-    )
+    second = transport.start(TokenSpace(tokens[1::2], K), tau=0.3, seed=0, threads=1)
+    second = transport.complete(second, progress=False)
     np.testing.assert_array_equal(found["potential"].to_numpy()[1::2], second.potentials)
     assert found["potential"][0].as_py() == 0
     assert written.parameters["spread"] == pytest.approx(1, abs=transport.TOLERANCE)
 
 
-def test_points_have_potentials_and_trainings_too(tmp_path, monkeypatch, done):
-    monkeypatch.chdir(tmp_path)
-    values = np.random.default_rng(0).normal(3, 1, (ROWS, 2)).astype(np.float32)
-    for split in ("train", "validation"):
-        metadata = Metadata(kind="vectors", length=2, split=split, data="d", vocabulary="v")
-        write_table(tmp_path / f"{split}.parquet", pa.table({"values": row_column(values)}), metadata)
-    options = {"flow": "continuous", "tau": 0.5, "device": "cpu", "quiet": True}
-    done("potentials", tokens="train.parquet", out="pairs.parquet", **options)
-    table, metadata = read_table("pairs.parquet", "vector pairs")
+def test_points_have_potentials_too(finish):
+    root = finish("vectors") / root_of("vectors")
+    table, metadata = read_table(root / "seed0/pairs/sdot.parquet", "vector pairs")
     x0, x1 = (token_array(table[name]) for name in ("x0", "x1"))
-    np.testing.assert_array_equal(x1, values)
+    np.testing.assert_array_equal(x1, token_array(read_table(root / "data/train.parquet")[0]["values"]))
     assert ((x0 - x1) ** 2).sum(axis=1).mean() == pytest.approx(metadata.parameters["distance"], rel=0.1)
     assert metadata.parameters["spread"] == pytest.approx(1, abs=transport.TOLERANCE)
-    training = {name: value for name, value in TRAINING.items() if name != "validate_every"}
-    settings = {"method": "sdot", "network": NETWORK, "seed": 0}
-    settings["training"] = training | {"loss": "velocity"}
-    outputs = {"model": "m/model.safetensors", "description": "m/model.json", "log": "m/log.parquet"}
-    files = {"data": "pairs.parquet", "validation": "validation.parquet", "quiet": True}
-    done("train", settings=settings, **files, **outputs)

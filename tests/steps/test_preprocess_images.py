@@ -39,10 +39,8 @@ def test_digits_become_token_rows_with_labels_and_their_contract(preprocess):
     run, train, test = preprocess("digits", source="digits")
     assert (run.exit_code, run.output) == (0, "")
     expected = IMAGES["digits"].read(Images(source="digits"))
-    for path, tokens, labels in (
-        (train, expected.train, expected.train_labels),
-        (test, expected.test, expected.test_labels),
-    ):
+    rows = {train: (expected.train, expected.train_labels), test: (expected.test, expected.test_labels)}
+    for path, (tokens, labels) in rows.items():
         table, metadata = read_table(path, "tokens")
         assert table.column_names == ["tokens", "label"]
         assert np.array_equal(token_array(table["tokens"]), tokens)
@@ -51,8 +49,7 @@ def test_digits_become_token_rows_with_labels_and_their_contract(preprocess):
         contract = train.with_name("vocabulary.json").read_bytes().rstrip()
         assert metadata.vocabulary == hashlib.sha256(contract).hexdigest()
         assert (metadata.padding, metadata.mask) == (None, None)
-        assert metadata.parameters["source"] == "digits"
-        assert metadata.parameters["partial"] is None
+        assert (metadata.parameters["source"], metadata.parameters["partial"]) == ("digits", None)
         assert metadata.inputs == {"source": expected.source}
     assert provenance_path(train).is_file()
 
@@ -70,7 +67,7 @@ def test_a_folder_of_images_has_no_labels(preprocess, pictures):
 def test_files_of_another_resolution_refuse_each_other(preprocess, train, pictures, refused):
     _, rows, _ = preprocess("one", source="image_folder", folder=pictures)
     _, _, test = preprocess("other", source="image_folder", folder=pictures, size=4)
-    refused(train("udlm", rows, validation=test), "train", "do not belong together: vocabulary")
+    refused(train("udlm", rows, files={"validation": test}), "train", "do not belong together: vocabulary")
 
 
 def test_images_that_are_all_equal_are_refused(preprocess, pictures):

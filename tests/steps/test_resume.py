@@ -10,12 +10,13 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from pairflow.artifacts import Metadata, read_provenance, read_table, token_column, write_table
+from pairflow.artifacts import Metadata, read_provenance, token_column, write_table
 from pairflow.flow.corruption import Uniform
 from pairflow.pairing import blocks
 from pairflow.runtime.resume import BlockwiseWork
@@ -49,10 +50,9 @@ def start(fork):
     """Start a training or distillation of a name, by a launcher or plainly."""
 
     def start(step, folder, name, *launcher, save_every=1000, options=(), **changes):
-        settings = {
-            "train": {"network": NETWORK, "training": {**TRAINING, **changes}},
-            "distill": {"distillation": {**DCD, **changes}},
-        }[step]
+        settings = {"distillation": DCD | changes}
+        if step == "train":
+            settings = {"network": NETWORK, "training": TRAINING | changes}
         model = folder / name / METHODS[step]
         flags = {
             "--settings": json.dumps({"method": METHODS[step], **settings}),
@@ -185,12 +185,12 @@ def test_a_training_goes_on_with_any_number_of_processes(folder, start):
     provenance = read_provenance(folder / "moved/udlm/model.safetensors")
     assert provenance["devices"] == 2
     assert provenance["device_seconds"] > 0
-    found, calm = (load_file(folder / name / "udlm/model.safetensors") for name in ("moved", "calm"))
-    torch.testing.assert_close(found, calm, rtol=0, atol=2e-3)  # the way is 0.2 long
-    found, calm = (
-        read_table(folder / name / "udlm/log.parquet")[0].to_pandas() for name in ("moved", "calm")
+    models = (folder / name / "udlm" for name in ("moved", "calm"))
+    (found, log), (calm, known) = (
+        (load_file(model / "model.safetensors"), pd.read_parquet(model / "log.parquet")) for model in models
     )
-    np.testing.assert_allclose(found.drop(columns="seconds"), calm.drop(columns="seconds"), rtol=2e-3)
+    torch.testing.assert_close(found, calm, rtol=0, atol=2e-3)  # the way is 0.2 long
+    np.testing.assert_allclose(log.drop(columns="seconds"), known.drop(columns="seconds"), rtol=2e-3)
 
 
 def test_a_mistake_that_all_processes_make_is_told_once(folder, start):

@@ -111,11 +111,7 @@ def test_a_run_prints_its_jobs_its_result_and_the_next_command(odd_project, run)
     assert report == "report: results/mini/report.html"
     command = "pairflow sample --model results/mini --count 1000 --unique --novel --out mini_samples.smi"
     usable = float(re.search(r"[\d.]+(?= %)", best)[0]) >= 5
-    assert last == (
-        f"new molecules: {command}"
-        if usable
-        else "these molecules are not usable yet: the report says why, and what to do"
-    )
+    assert last.startswith(f"new molecules: {command}" if usable else "these molecules are not usable yet: ")
     process = run()  # there is nothing to do
     again, errors = process.communicate()
     assert (process.returncode, again) == (0, output)
@@ -140,21 +136,6 @@ def test_a_smaller_version_is_written_and_run_under_a_name_of_its_own(workflow, 
 
 
 @pytest.mark.workflow
-def test_a_failed_step_is_shown_by_its_own_line(workflow, run):
-    workflow(data={"source": "small_molecules", "length": 5, "max_heavy_atoms": 5})
-    process = run()
-    output, errors = process.communicate()
-    assert (process.returncode, output) == (1, "")
-    *_, last = errors.splitlines()
-    assert re.fullmatch(
-        r"failed: preprocess: pairflow preprocess: error: length: .* \(results/mini/logs/preprocess\.log\)",
-        last,
-    )
-    assert "Traceback" not in errors
-    assert "RuleException" not in errors
-
-
-@pytest.mark.workflow
 def test_what_was_made_with_other_settings_is_made_again_and_the_last_report_stays(workflow, run):
     """Snakemake has no record of who made the files, as after a kill. The report then fails once."""
     workflow()
@@ -175,6 +156,7 @@ def test_what_was_made_with_other_settings_is_made_again_and_the_last_report_sta
     assert read_metadata(samples).parameters["samples"] == 8, errors
     assert {path: path.read_bytes() for path in before} == before
     assert f"failed: report: pairflow report: error: {log}: " in errors.splitlines()[-1]
+    assert not re.search("Traceback|RuleException", errors)
     log.write_bytes(intact)
     process = run()
     assert re.findall(r"^1/1 (\w+)", process.communicate()[1], re.MULTILINE) == ["report"]
@@ -196,8 +178,8 @@ def test_files_to_make_again_join_those_that_the_user_names(given, expected):
 
 
 @pytest.fixture
-def refusal(tmp_path):
-    """Snakemake's own folder on a disk that is full; the system's word for it."""
+def full(tmp_path):
+    """Snakemake's own folder on a disk that is full."""
     folder = tmp_path / ".snakemake"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
@@ -205,20 +187,20 @@ def refusal(tmp_path):
         pytest.skip("only root may mount a disk to fill")
     with contextlib.suppress(OSError):
         (folder / "filler").write_bytes(bytes(2**17))
-    yield "No space left on device"
+    yield
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 @pytest.mark.workflow
 @pytest.mark.promise("disk")
-def test_a_disk_that_refuses_snakemakes_own_files_is_a_line(workflow, run, refusal):
+@pytest.mark.usefixtures("full")
+def test_a_disk_that_refuses_snakemakes_own_files_is_a_line(workflow, run):
     workflow()
     process = run()
     output, errors = process.communicate()
     assert (process.returncode, output) == (1, "")
     *_, last = errors.splitlines()
-    assert last.startswith("pairflow run: error: Snakemake stopped: OSError: [Errno ")
-    assert refusal in last
+    assert re.match(r"pairflow run: error: Snakemake stopped: OSError: \[Errno .* No space left on", last)
     assert re.search(r"/\.snakemake has 0\.\d MB free\)$", last)
     assert "Traceback" not in errors
 
@@ -284,28 +266,16 @@ def test_options_in_the_wrong_place_are_refused_with_the_right_one(workflow, ste
     assert not Path("results").exists()
 
 
-@pytest.mark.parametrize("scale", ["nan", "1"])
-def test_a_scale_out_of_range_is_refused_and_writes_nothing(workflow, step, refused, scale):
-    workflow()
-    refused(step("run", "mini", "--scale", scale, "--print"), "run", "Invalid value for '--scale'")
-    assert not Path("experiments").exists()
-
-
 def test_a_run_says_first_what_it_takes(tmp_path):
     shipped = read(REPOSITORY / "workflow_config.yaml").experiments
     expected = {name: expect(tmp_path / name, shipped[name], 2) for name in ("qm9", "demo")}
     told, warned = outset(expected["qm9"], 8 * 1024)
-    assert re.fullmatch(
-        r"600 jobs to do: about [\d,]+ days on 2 cores; the largest takes 3\d\.\d GB of memory", told
-    )
-    assert re.match(
-        r"warning: train needs about 3\d\.\d GB of memory, and this machine has 8\.0 GB: ", warned
-    )
+    assert re.fullmatch(r"600 jobs to do: about [\d,]+ days on 2 cores; .* 3\d\.\d GB of memory", told)
+    assert re.match(r"warning: train needs about 3\d\.\d GB of memory, and this machine has 8\.0 GB", warned)
     if expected["qm9"].device == "cpu":
-        small = "`pairflow run qm9_small` or `pairflow run qm9 --scale 0.005`"
-        assert advice("qm9", shipped, expected["qm9"]) == [
-            f"there is no GPU here: to see results sooner, try {small}"
-        ]
+        [line] = advice("qm9", shipped, expected["qm9"])
+        assert line.startswith("there is no GPU here: ")
+        assert line.endswith(" try `pairflow run qm9_small` or `pairflow run qm9 --scale 0.005`")
     assert advice("demo", shipped, expected["demo"]) == []
 
 
@@ -333,11 +303,15 @@ def test_a_mistake_is_one_line(workflow, step, refused):
     refused(step("run", "mimi"), "run", "no experiment 'mimi' (did you mean 'mini'?): it has mini")
     text = "expected one experiment, then `--` and Snakemake's arguments; found 'digits'"
     refused(step("run", "mini", "digits"), "run", text)
+    for scale in ("nan", "1"):
+        refused(step("run", "mini", "--scale", scale, "--print"), "run", "Invalid value for '--scale'")
+    assert not Path("experiments").exists()
     workflow(trainings={})
     refused(step("run", "mini"), "run", "unknown key 'experiments.mini.trainings' (did you mean 'training'?)")
 
 
 TOKENS = {"source": "tokens", "file": "mine.npy", "vocabulary_size": 5}
+HELD_OUT = {"source": "workflow_config.yaml", "length": 16, "held_out": "no.smi"}
 FOLDER = {"source": "image_folder", "folder": "mine", "size": 8, "mode": "L"}
 
 
@@ -345,6 +319,7 @@ FOLDER = {"source": "image_folder", "folder": "mine", "size": 8, "mode": "L"}
     ("changes", "text"),
     [
         ({"data": TOKENS}, "data.file: mine.npy: no such file; relative paths start at {}"),
+        ({"data": HELD_OUT}, "data.held_out: no.smi: no such file; relative paths start at {}"),
         ({"data": FOLDER, "features": {"extractor": "inception"}}, "data.folder: mine: no such folder; "),
         ({"pairs": {"mine": "mine.parquet"}, "methods": ["pairs-mine"]}, "pairs.mine: mine.parquet: no such"),
         ({"from": "zinc25k"}, "from: zinc25k: no such folder (did you mean 'zinc250k'?); relative paths"),
@@ -455,9 +430,7 @@ def test_a_locked_folder_is_one_line(capsys):
     lines = execution.JobLines(SimpleNamespace(dryrun=False), None)
     log(lines, LogEvent.ERROR, exception=LockException.__name__, levelno=logging.ERROR)
     said = capsys.readouterr().err
-    assert said.startswith(
-        "pairflow run: error: the folder is locked, because another run works in it. If no "
-    )
+    assert said.startswith("pairflow run: error: the folder is locked, because another run works in it. ")
     assert said.count("\n") == 1
 
 
@@ -498,10 +471,8 @@ def test_ctrl_c_that_ends_a_step_before_python_handles_it_here(tmp_path, monkeyp
     log(lines, LogEvent.JOB_ERROR, jobid=7, **facts)
     log(lines, None, msg="Exiting because a job execution failed. At least one job did not complete")
     lines.close()
-    assert capsys.readouterr().err.splitlines() == [
-        f"stopped: train: Ctrl-C ended it ({tmp_path / 'a.log'})",
-        STOPPED,
-    ]
+    said = f"stopped: train: Ctrl-C ended it ({tmp_path / 'a.log'})\n{STOPPED}\n"
+    assert capsys.readouterr().err == said
 
 
 def log(handler, event, **facts):

@@ -22,11 +22,8 @@ from pairflow.plan.jobs import jobs
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 LONG = RUN | {"iterations": 150}
 PARENT = {"training": LONG, "evaluations": {"main": {"nfe": [2], "samples": 8, "trials": 60}}}
-TUNED = {
-    **PARENT,
-    "data": {**EXPERIMENTS["molecules"]["data"], "source": "small.smi"},
-    "from": "results/0/seed0/models/pairflow",
-}
+TUNED = PARENT | {"from": "results/0/seed0/models/pairflow"}
+TUNED["data"] = EXPERIMENTS["molecules"]["data"] | {"source": "small.smi"}
 POINTS = {"training": LONG | {"loss": "velocity"}, "methods": ["pairflow+rf"]}
 POINTS["distillation"] = {"rf": {**LONG, "pairs": {"count": 400, "steps": 8}}}
 GROUPS: dict[str, tuple[str, list[dict[str, Any]]]] = {

@@ -28,21 +28,9 @@ def finished(finish):
     return finish("text")
 
 
-@pytest.fixture(scope="module")
-def files(finished):
-    """The files that a floor takes."""
-    data = finished / ROOT / "data"
-    names = {"tokens": "train", "validation": "validation", "judge": "judge"}
-    return {option: data / f"{name}.parquet" for option, name in names.items()} | {
-        "vocabulary": data / "vocabulary.json"
-    }
-
-
 def test_the_parts_have_one_tokeniser_and_the_long_line_is_listed(finished):
-    data = finished / ROOT / "data"
-    tables = {
-        name: read_table(data / f"{name}.parquet", "tokens") for name in ("train", "validation", "judge")
-    }
+    data, parts = finished / ROOT / "data", ("train", "validation", "judge")
+    tables = {name: read_table(data / f"{name}.parquet", "tokens") for name in parts}
     tokeniser = load_tokeniser(data / "vocabulary.json")
     assert [len(table) for table, _ in tables.values()] == [210, 60, 30]
     for name, (table, metadata) in tables.items():
@@ -100,7 +88,7 @@ def test_texts_on_demand_are_those_of_the_model(finished, tmp_path, step, done):
     out = tmp_path / "samples.txt"
     run = done("sample", model=finished / ROOT, count=20, out=out, quiet=True)
     assert re.search(
-        r"takes \w+ with --nfe [12]; by the metrics its judge perplexity is \d+\.\d+ at \d steps?", run.stderr
+        r"takes \w+ with --nfe [12]; by the metrics its judge perplexity is \d+\.\d+ ", run.stderr
     )
     assert f"20 texts, seed 0 -> {out}" in run.stderr
     lines = out.read_text().splitlines()
@@ -138,24 +126,21 @@ def test_what_texts_on_demand_cannot_be_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_cannot_be_read_is_told_in_one_line(tmp_path, monkeypatch, step, done, refused):
+def test_what_cannot_be_read_is_told_in_one_line(tmp_path, monkeypatch, done):
     monkeypatch.chdir(tmp_path)
-    Path("a.txt").write_bytes(b"\xff")
     names = ("train", "validation", "judge", "rejected")
     files = {name: f"{name}.parquet" for name in names} | {"vocabulary": "vocabulary.json"}
-    settings = {"source": "a.txt", "tokeniser": "characters", "length": 8}
-    refused(step("preprocess", "text", settings=settings, **files), "preprocess", "a.txt: not UTF-8 text")
+    settings = {"source": "./folder", "tokeniser": "characters", "length": 8}
     Path("folder").mkdir()
     Path("folder/a.txt").write_bytes(b"\xff")
     Path("folder/b.txt").write_text("plain text " * 99)
-    run = done("preprocess", "text", settings={**settings, "source": "./folder"}, **files)
-    assert run.stderr == (
-        "pairflow preprocess: note: 1 piece was left out: 1 not UTF-8 text (the first: a.txt, '\ufffd')\n"
-    )
+    run = done("preprocess", "text", settings=settings, **files)
+    said = "note: 1 piece was left out: 1 not UTF-8 text (the first: a.txt, '\ufffd')"
+    assert run.stderr == f"pairflow preprocess: {said}\n"
     assert json.loads(Path("vocabulary.json").read_text())["tokens"] == sorted(set("plain text "))
 
 
-def test_gpt2_reads_the_decoded_text_without_padding_and_masks(files, tmp_path, monkeypatch, done):
+def test_gpt2_reads_the_decoded_text_without_padding_and_masks(finished, tmp_path, monkeypatch, done):
     """With a reader in its place: every row is decoded, whatever it is, and N tokens of it count."""
     heard = []
 
@@ -169,7 +154,9 @@ def test_gpt2_reads_the_decoded_text_without_padding_and_masks(files, tmp_path, 
     monkeypatch.setattr("pairflow.kinds.text.gpt2.GPT2.load", lambda device: Reader())
     monkeypatch.setattr(Characters, "mask", property(lambda self: self.tokens.index("o")))
     settings = {"order": 3, "gen_ppl": True, "samples": 30, "trials": 2}
-    out = tmp_path / "floor.parquet"
+    data, out = finished / ROOT / "data", tmp_path / "floor.parquet"
+    files = {"tokens": data / "train.parquet", "vocabulary": data / "vocabulary.json"}
+    files |= {name: data / f"{name}.parquet" for name in ("validation", "judge")}
     done("floor", "text", **files, settings=settings, evaluation="main", out=out, device="cpu")
     table, metadata = read_table(out, "metrics")
     own = table.to_pandas().query("metric == 'gen_ppl'")
@@ -210,9 +197,7 @@ def test_the_values_are_those_of_a_judge_of_its_own_text(finished, rows):
     size = read_table(finished / ROOT / "data/train.parquet")[1].vocabulary_size
     judge = KneserNey.fit(tokens(finished, "data/judge.parquet").reshape(1, -1), size, 3)
     samples = tokens(finished, "seed0/samples/pairflow/main/nfe2.parquet")[:30]
-    own = rows[
-        (rows.method == "pairflow") & (rows.evaluation == "main") & (rows.nfe == 2) & (rows.trial == 0)
-    ]
+    own = rows.query("method == 'pairflow' and evaluation == 'main' and nfe == 2 and trial == 0")
     [[name, perplexity]] = own[own.metric == "judge_ppl"][["extractor", "value"]].to_numpy()
     assert perplexity == pytest.approx(judge.perplexity(samples))
     assert re.fullmatch(r"kneser-ney-3-[0-9a-f]{8}", name)
@@ -237,8 +222,3 @@ def test_the_bounds_are_one_number_in_three_units(finished, rows):
     held_out = tokens(finished, "data/validation.parquet")
     characters = (held_out >= 0).sum() - len(held_out)
     assert density == pytest.approx((held_out >= 0).sum() / characters)
-
-
-def test_a_lower_temperature_gives_samples_that_vary_less(rows):
-    means = rows[(rows.metric == "distinct_4") & rows.nfe.notna()].groupby("evaluation").value.mean()
-    assert means["main_t0_5"] < means["main"]

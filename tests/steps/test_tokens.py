@@ -1,8 +1,6 @@
 """A user's own token rows through every step, to the page, without Snakemake."""
 
-import contextlib
 import re
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from miniatures import SOURCES, K, N, calls_of, experiment, root_of, token_rows
+from miniatures import SOURCES, K, N, experiment, root_of, token_rows
 
 import pairflow
 from pairflow.artifacts import read_table, row_column, token_array, write_table
@@ -33,9 +31,8 @@ def parts(finished, tmp_path, monkeypatch):
 
 
 def test_rows_are_split_and_keep_their_order(finished):
-    train, validation = (
-        read_table(finished / ROOT / f"data/{name}.parquet", "tokens") for name in ("train", "validation")
-    )
+    data = finished / ROOT / "data"
+    train, validation = (read_table(data / f"{name}.parquet", "tokens") for name in ("train", "validation"))
     rows = [token_array(table["tokens"]) for table, _ in (train, validation)]
     assert [len(part) for part in rows] == [160, 40]
     every = [tuple(row) for row in token_rows().tolist()]
@@ -48,10 +45,8 @@ def test_rows_are_split_and_keep_their_order(finished):
 
 
 def test_a_row_of_an_unknown_class_is_named(tmp_path, step, done, refused):
-    table = pa.table(
-        {"tokens": token_rows().tolist(), "kind": ["a", "b", "c", ""] * (len(token_rows()) // 4)}
-    )
-    pq.write_table(table, tmp_path / "rows.parquet")
+    rows = token_rows().tolist()
+    write_column(tmp_path / "rows.parquet", "tokens", rows, kind=["a", "b", "c", ""] * (len(rows) // 4))
     condition = {"column": "kind", "classes": ["a", "b"]}
     data = {"source": "tokens", "file": str(tmp_path / "rows.parquet"), "vocabulary_size": K}
     names = ("train.parquet", "validation.parquet", "vocabulary.json")
@@ -96,16 +91,12 @@ def test_the_page_shows_distances_their_floor_and_rows(finished, require_own_wor
 
 def test_a_method_trains_on_own_pairs_of_training_rows(finished):
     """Each training row keeps the source that the user's file has for it; pairs of held-out rows are gone."""
-    tables = {
-        name: read_table(finished / ROOT / name)[0]
-        for name in ("data/train.parquet", "seed0/pairs/pairs-mine.parquet")
-    }
-    train, pairs = tables.values()
+    train = read_table(finished / ROOT / "data/train.parquet")[0]
+    pairs = read_table(finished / ROOT / "seed0/pairs/pairs-mine.parquet")[0]
     x0, x1 = (token_array(pairs[name]) for name in ("x0", "x1"))
     known = {tuple(row) for row in token_array(train["tokens"]).tolist()}
-    expected = [
-        (x0, x1) for x0, x1 in zip(SOURCES.tolist(), token_rows().tolist(), strict=True) if tuple(x1) in known
-    ]
+    mine = zip(SOURCES.tolist(), token_rows().tolist(), strict=True)
+    expected = [(x0, x1) for x0, x1 in mine if tuple(x1) in known]
     assert list(zip(x0.tolist(), x1.tolist(), strict=True)) == expected
     rows = pd.read_parquet(finished / ROOT / "metrics.parquet")
     rows = rows[(rows.method == "pairs-mine") & (rows.evaluation == "coupling")].set_index("metric").value
@@ -121,8 +112,7 @@ def test_rows_are_the_same_whatever_integers_a_file_holds(parts, done):
     wide = {name: row_column(token_array(table[name]).astype(np.int64)) for name in table.column_names}
     write_table(Path("wide.parquet"), pa.table(wide), metadata)
     for held_out, out in ((parts["validation"], "narrow.pairs"), (Path("wide.parquet"), "wide.pairs")):
-        options = {**ADOPTED, **parts, "out": out, "validation": held_out}
-        done("adopt", **options)
+        done("adopt", **ADOPTED | parts | {"out": out, "validation": held_out})
     narrow, wide = (read_table(Path(name))[0] for name in ("narrow.pairs", "wide.pairs"))
     assert narrow.equals(wide)
 
@@ -172,10 +162,7 @@ def test_pairs_that_cannot_be_written_are_refused(tmp_path, monkeypatch, x0, x1,
 
 def test_pairs_come_back_as_they_were_written(finished, tmp_path):
     pairflow.write_pairs(SOURCES, token_rows(), tmp_path / "a.parquet", vocabulary_size=K)
-    for expected, rows in zip(
-        (SOURCES, token_rows()), pairflow.read_pairs(tmp_path / "a.parquet"), strict=True
-    ):
-        np.testing.assert_array_equal(rows, expected)
+    np.testing.assert_array_equal(pairflow.read_pairs(tmp_path / "a.parquet"), (SOURCES, token_rows()))
     x0, x1 = pairflow.read_pairs(finished / ROOT / "seed0/pairs/pairflow.parquet")
     train = token_array(read_table(finished / ROOT / "data/train.parquet")[0]["tokens"])
     np.testing.assert_array_equal(x1, train)
@@ -211,63 +198,7 @@ def test_results_are_tables_for_notebooks(finished, monkeypatch):
         pairflow.results("none")
 
 
-def test_sampling_in_python_gives_what_the_step_gives(finished):
-    folder = finished / ROOT / "seed0"
-    table = read_table(folder / "samples/pairflow/main/nfe2.parquet")[0]
-    rows = pairflow.load(folder / "models/pairflow").sample(30, nfe=2)
-    assert rows.dtype == np.int64
-    assert rows.tolist() == token_array(table["tokens"])[:30].tolist()
-    with pytest.raises(pairflow.InputError, match=r"^nfe: expected an integer in 1\.\.10000, found 0"):
-        pairflow.load(folder / "models/pairflow").sample(30, nfe=0)
-
-
-def test_a_changed_file_of_rows_is_noticed(finished, tmp_path, step, refused, run_call):
-    folder = tmp_path / "copy"
-    shutil.copytree(finished, folder)
-    calls = calls_of("tokens")
-    report = next(call for call in calls if call.name == "report")
-    with contextlib.chdir(folder):
-        np.save("rows.npy", token_rows()[::-1])
-        run_call(calls[0])
-        run = step("report", **report.options)
-    refused(run, "report", "was made from a file other than")
-
-
 PARTS = {name: f"new/{name}" for name in ("train", "validation", "vocabulary")}
-
-
-@pytest.mark.parametrize(
-    ("rows", "text"),
-    [
-        (np.ones((20, 2)), "rows.npy: expected an integer dtype, found float64"),
-        (np.eye(20, 3, k=-7, dtype=int) * 5, "row 7, position 0: expected a token in 0..4, found 5"),
-        (np.zeros((9, 2), int), "rows.npy: expected at least 10 rows, found 9"),
-        (np.ones((20, 2), int), "rows.npy: all 20 rows are equal, so that there is nothing to learn"),
-    ],
-)
-def test_rows_that_cannot_be_used_are_refused(tmp_path, monkeypatch, step, refused, rows, text):
-    monkeypatch.chdir(tmp_path)
-    np.save("rows.npy", rows)
-    run = step("preprocess", "tokens", source="tokens", file="rows.npy", vocabulary_size=5, **PARTS)
-    refused(run, "preprocess", text)
-    assert not Path("new").exists()
-
-
-@pytest.mark.parametrize(
-    ("table", "text"),
-    [
-        ({"a": [[1]], "b": [[1]]}, "rows.parquet: expected one column 'tokens'; it has a, b; choose one by"),
-        ({"tokens": [[1, 2], [3]]}, "expected rows of one length, found 2 tokens in row 0 and 1 in row 1"),
-        ({"tokens": pa.array([], pa.list_(pa.int64()))}, "expected at least one row and one position, found"),
-        ({"tokens": [[1, 2], None]}, "rows.parquet: column 'tokens': has missing tokens"),
-        ({"tokens": [[1, 2], [3, 9]]}, "rows.parquet: row 1, position 1: expected a token in 0..4, found 9"),
-    ],
-)
-def test_a_parquet_file_that_cannot_be_used_is_refused(tmp_path, monkeypatch, step, refused, table, text):
-    monkeypatch.chdir(tmp_path)
-    pq.write_table(pa.table(table), "rows.parquet")
-    run = step("preprocess", "tokens", source="tokens", file="rows.parquet", vocabulary_size=5, **PARTS)
-    refused(run, "preprocess", text)
 
 
 CUT = {"dtype": "uint16", "length": N}
@@ -315,22 +246,38 @@ def test_every_file_of_rows_gives_the_same_bytes(tmp_path, monkeypatch, done):
     assert len(stored) == 1
 
 
-@pytest.mark.promise("code")
+WRITERS = {name: write for name, (write, _) in FILES.items()}
+WRITERS["rows.parquet"] = lambda name, columns: pq.write_table(pa.table(columns), name)
+WRITERS["pickle.pt"] = lambda name, _: torch.save({"tokens": Path}, name)
+MISSING = {"tokens": [[1, 2], None]}
+RAGGED, EMPTY = {"tokens": [[1, 2], [3]]}, {"tokens": pa.array([], pa.list_(pa.int64()))}
+
+
 @pytest.mark.parametrize(
-    ("name", "layout", "text"),
+    ("name", "rows", "layout", "text"),
     [
-        ("train.bin", {}, "as by --dtype uint16 (of nanoGPT's files) --length N"),
-        ("train.bin", CUT | {"dtype": "int32"}, "bytes are no whole number of int32"),
-        ("rows.npy", {"column": "a"}, "a .npy file has no column to choose"),
-        ("rows.npz", {"column": "token"}, "expected one column 'token'; it has tokens, mask"),
-        ("pickle.pt", {}, "pickle.pt: not a PyTorch file of tensors"),
+        ("rows.npy", np.ones((20, 2)), {}, "rows.npy: expected an integer dtype, found float64"),
+        ("rows.npy", np.eye(20, 3, k=-7, dtype=int) * 5, {}, "row 7, position 0: expected a token in 0..4"),
+        ("rows.npy", np.zeros((9, 2), int), {}, "rows.npy: expected at least 10 rows, found 9"),
+        ("rows.npy", np.ones((20, 2), int), {}, "rows.npy: all 20 rows are equal, so that there is"),
+        ("rows.npy", token_rows(), {"column": "a"}, "a .npy file has no column to choose"),
+        ("rows.npz", token_rows(), {"column": "token"}, "expected one column 'token'; it has tokens, mask"),
+        ("train.bin", np.zeros(41, int), {}, "as by --dtype uint16 (of nanoGPT's files) --length N"),
+        ("train.bin", np.zeros(41, int), CUT | {"dtype": "int32"}, "bytes are no whole number of int32"),
+        ("rows.parquet", {"a": [[1]], "b": [[1]]}, {}, "expected one column 'tokens'; it has a, b; choose"),
+        ("rows.parquet", RAGGED, {}, "rows of one length, found 2 tokens in row 0 and 1 in row 1"),
+        ("rows.parquet", EMPTY, {}, "expected at least one row and one position, found"),
+        ("rows.parquet", MISSING, {}, "rows.parquet: column 'tokens': has missing tokens"),
+        ("rows.parquet", {"tokens": [[1], [9]]}, {}, "row 1, position 0: expected a token in 0..4, found 9"),
+        pytest.param(
+            *("pickle.pt", None, {}, "pickle.pt: not a PyTorch file of tensors"),
+            marks=pytest.mark.promise("code"),
+        ),
     ],
 )
-def test_a_file_whose_rows_are_not_clear_is_refused(tmp_path, monkeypatch, step, refused, name, layout, text):
+def test_rows_that_cannot_be_used_are_refused(tmp_path, monkeypatch, step, refused, name, rows, layout, text):
     monkeypatch.chdir(tmp_path)
-    if name == "pickle.pt":
-        torch.save({"tokens": Path}, name)
-    else:
-        FILES[name][0](name, token_rows()[:40] if name != "train.bin" else np.zeros(41, int))
+    WRITERS[name](name, rows)
     own = {"source": "tokens", "file": name, "vocabulary_size": K, **layout}
     refused(step("preprocess", "tokens", **own, **PARTS), "preprocess", text)
+    assert not Path("new").exists()
