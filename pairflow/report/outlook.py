@@ -91,7 +91,7 @@ def outset(forecast: Forecast, usable_mb: float) -> list[str]:
     time = _at_least(describe_duration(forecast.wall_seconds), bool(forecast.untimed))
     work, cores = pluralise(len(forecast.todo), "job"), pluralise(forecast.cores, "core")
     lines = [
-        f"{work} to do: about {time} on {cores}{gpu}; "
+        f"{work} to do: about {time} on {cores}{gpu}, by recorded times; "
         f"the largest takes {_gigabytes(_largest(forecast))} of memory"
     ]
     costs = {job: forecast.costs[job] for job in forecast.todo if not forecast.costs[job].gpu}
