@@ -42,7 +42,8 @@ def files(table, tmp_path_factory):
     folder = tmp_path_factory.mktemp("written")
     made = Metadata(
         kind="molecules",
-        parameters={"model": "zinc250k", "method": "udlm", "seed": 0, "novel": True, "smarts": ["C=O"]},
+        parameters={"model": "zinc250k", "method": "udlm", "seed": 0, "novel": True, "smarts": ["C=O"]}
+        | {"greedy_tail": False},
     )
     for suffix in ("html", "csv", "smi"):
         path = folder / f"x.{suffix}"
@@ -135,7 +136,7 @@ def test_the_page_fits_and_is_accessible(files, open_page, violations, width, sc
 def test_the_page_says_how_its_molecules_were_made_and_is_small(files, table):
     html = files[".html"]
     words = Document(html).words()  # no tag of a name is one of the page's
-    assert "6 molecules model zinc250k method udlm novel smarts C=O " in words
+    assert "6 molecules model zinc250k method udlm novel smarts C=O no greedy tail " in words
     assert "QED: drug-likeness, from 0 to 1 SA score: " in words  # what the values mean
     assert "noise: the share" not in words
     content = re.search(r'id="content">(.*?)</script>', html, re.DOTALL)[1]

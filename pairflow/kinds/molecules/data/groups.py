@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pairflow.flow.grammar import Grammar
 
 CUT = "*"
-PARTS = "a salt or a mixture, which groups cannot write"
+MIXTURE = "a salt or a mixture, which groups cannot write"
 LONGEST_GROUP = 200  # characters of a group
 _GROUP = re.compile(r"[^\s<>.]+")
 _LABEL = re.compile(r"\[(\d+)\*\]")
@@ -44,7 +44,7 @@ def tokenize_groups(smiles: str) -> list[str]:
     with rdBase.BlockLogs():
         molecule = Chem.MolFromSmiles(smiles)
     if molecule is not None and "." in smiles:
-        raise InputError(PARTS)
+        raise InputError(MIXTURE)
     if molecule is None or CUT in smiles:
         raise InputError("groups cannot write it")
     groups, ends = _cut(molecule)

@@ -72,7 +72,11 @@ def _list_settings(metadata: Metadata) -> list[str]:
     defaults = {name: field.default for name, field in MoleculeDemand.model_fields.items()}
     changed = {name: value for name, value in asked.items() if value not in (None, defaults.get(name))}
     texts = {name: ", ".join(value) if isinstance(value, list) else value for name, value in changed.items()}
-    return [name if text is True else f"{name} {text}" for name, text in texts.items()]
+    words = {name.replace("_", " "): text for name, text in texts.items()}
+    return [
+        f"{'no ' * (text is False)}{name}" if isinstance(text, bool) else f"{name} {text}"
+        for name, text in words.items()
+    ]
 
 
 def _collect(table: pd.DataFrame, texts: pd.DataFrame) -> dict[str, object]:

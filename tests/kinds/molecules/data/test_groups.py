@@ -19,7 +19,7 @@ from pairflow.kinds.molecules.data import library
 from pairflow.kinds.molecules.data.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules.data.groups import (
     LONGEST_GROUP,
-    PARTS,
+    MIXTURE,
     fill_groups,
     join_groups,
     tokenize_groups,
@@ -119,7 +119,7 @@ def test_rows_and_reasons():
     settings = Molecules(source="x.smi", length=8, representation="groups", validation_fraction=0.4)
     prepared = prepare([library.Row(k, text) for k, text in enumerate(texts, 1)], settings)
     assert prepared.vocabulary.tokens[len(SPECIALS) :] == ("*C", "*C*", "*O", "C*", "C=O")
-    assert prepared.rejected["reason"].tolist() == ["groups cannot write it", PARTS]
+    assert prepared.rejected["reason"].tolist() == ["groups cannot write it", MIXTURE]
     words = prepared.vocabulary
     assert words.encode("CCO", 8) == [BOS, 13, 11, 12, EOS, PAD, PAD, PAD]
     assert words.decode([BOS, 13, 11, 12, EOS, 12, PAD, PAD]) == "CCO"
@@ -129,7 +129,7 @@ def test_rows_and_reasons():
 
 @pytest.mark.parametrize("smiles", ["C.N", "*CC", "c1cccc1"])
 def test_what_groups_cannot_write(smiles):
-    with pytest.raises(InputError, match=f"^{PARTS if '.' in smiles else 'groups cannot write it'}$"):
+    with pytest.raises(InputError, match=f"^{MIXTURE if '.' in smiles else 'groups cannot write it'}$"):
         tokenize_groups(smiles)
 
 
