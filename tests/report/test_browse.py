@@ -137,8 +137,8 @@ def test_the_page_says_how_its_molecules_were_made_and_is_small(files, table):
     html = files[".html"]
     words = Document(html).words()  # no tag of a name is one of the page's
     assert "6 molecules model zinc250k method udlm novel smarts C=O no greedy tail " in words
-    assert "QED: drug-likeness, from 0 to 1 SA score: " in words  # what the values mean
-    assert "noise: the share" not in words
+    assert "QED : drug-likeness, from 0 to 1 SA score : " in words  # what the values mean
+    assert "noise : the share" not in words
     content = re.search(r'id="content">(.*?)</script>', html, re.DOTALL)[1]
     assert len(content) < len(table) * BYTES
 
