@@ -42,7 +42,7 @@ _MEANINGS = {
     "new_rings": "ring systems that no training molecule has",
     "new_atoms": "atoms with bonds and neighbours that no training molecule has",
     "severity": f"the number of groups that NIBR's filters flag; {EXCLUDED} excludes a molecule",
-    "alerts": "groups that PAINS, NIH or BRENK warn of, and odd bonds; a plausible molecule may have common ones",
+    "alerts": "groups that PAINS, NIH or BRENK warn of, and odd bonds; if common, they are plausible",
     "chembl_alerts": "further alerts, which do not count for plausible",
     "similarity": "Tanimoto similarity of Morgan fingerprints, from 0 to 1",
     "seed_similarity": "Tanimoto similarity of Morgan fingerprints, from 0 to 1",
