@@ -24,6 +24,8 @@ def scaled(experiment: Experiment, share: float, rows: int) -> Json:
     values["description"] = f"{experiment.description}; a quick try at {100 * share:g} % of its sizes"
     values["network"] = experiment.network.smaller(share).model_dump(mode="json")
     values["scale"], values["seeds"] = "reduced", [experiment.seeds[0]]
+    if "parent" in values:
+        values["from"] = values.pop("parent")  # as files call it
     if rows > _FEWEST["training_rows"]:
         values["data"].setdefault("training_rows", rows)
     return _scaled(values, share)

@@ -90,7 +90,10 @@ def outset(forecast: Forecast, usable_mb: float) -> list[str]:
     gpu = " and a GPU" * (forecast.device == "cuda")
     time = _at_least(describe_duration(forecast.wall_seconds), bool(forecast.untimed))
     work, cores = pluralise(len(forecast.todo), "job"), pluralise(forecast.cores, "core")
-    lines = [f"{work} to do: about {time} on {cores}{gpu}; the largest takes {_largest(forecast)} of memory"]
+    lines = [
+        f"{work} to do: about {time} on {cores}{gpu}, by recorded times; "
+        f"the largest takes {_largest(forecast)} of memory"
+    ]
     costs = {job: forecast.costs[job] for job in forecast.todo if not forecast.costs[job].gpu}
     largest = max(costs, key=lambda job: costs[job].memory_mb or 0.0, default=None)
     if largest and (needed := costs[largest].memory_mb or 0.0) > usable_mb:

@@ -119,7 +119,6 @@ def _describe(name: str, forecasts: "list[tuple[Draft, Entry, Forecast]]", estim
         if estimate:
             details = name if each is draft else None
             yield outlook.expect(details, expected, experiment.training.iterations, each.hours, each.most)
-    yield "docs/results.md tells how good the samples of other experiments are."
 
 
 def _write(configuration: Path, target: Path, experiment: Entry, draft: Draft, force: bool) -> None:

@@ -11,6 +11,8 @@ from pairflow.files import Json
 from pairflow.training.model import DiscreteModel, Model
 from pairflow.training.model_files import read_symbols
 
+_SHOWN = 5  # most new symbols that a sentence names
+
 
 def start_from(folder: Path, model: Model, vocabulary: Path | None) -> tuple[Model, str]:
     """Give an untrained model the weights of the parent in `folder`, and note its hash among the inputs.
@@ -19,7 +21,8 @@ def start_from(folder: Path, model: Model, vocabulary: Path | None) -> tuple[Mod
     """
     parent = Model.load(folder, device=model.device)
     new = inherit(model, parent, vocabulary)
-    symbols = f"; symbols that it did not know: {' '.join(new)}" if new else ""
+    shown = " ".join(new[:_SHOWN]) + " ..." * (len(new) > _SHOWN)
+    symbols = f"; it did not know {len(new):,} of the symbols: {shown}" if new else ""
     sentence = f"starts from the {parent.method} in {folder}{symbols}"
     return replace(model, inputs={**model.inputs, "parent": str(parent.weights)}), sentence
 

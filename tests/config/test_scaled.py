@@ -47,6 +47,11 @@ def test_small_data_stay_whole():
     assert small.network == SHIPPED["demo"].network
 
 
+def test_a_start_has_the_key_that_files_give_it():
+    values = scaled(SHIPPED["demo"].model_copy(update={"parent": "zinc250k"}), 0.5, 7561)
+    assert (values["from"], "parent" in values) == ("zinc250k", False)
+
+
 def test_half_of_a_network_fits_its_heads_and_its_groups():
     for name, sizes in {"qm9": {"width": 384, "heads": 6, "blocks": 6}, "cifar10": {"channels": 64}}.items():
         network = check(Experiment, scaled(SHIPPED[name], 0.5, 50_000), name).network

@@ -41,7 +41,8 @@ def files(table, tmp_path_factory):
     folder = tmp_path_factory.mktemp("written")
     made = Metadata(
         kind="molecules",
-        parameters={"model": "zinc250k", "method": "udlm", "seed": 0, "novel": True, "smarts": ["C=O"]},
+        parameters={"model": "zinc250k", "method": "udlm", "seed": 0, "novel": True, "smarts": ["C=O"]}
+        | {"greedy_tail": False},
     )
     for suffix in ("html", "csv", "smi"):
         path = folder / f"x.{suffix}"
@@ -134,9 +135,24 @@ def test_the_page_fits_and_is_accessible(files, open_page, violations, width, sc
 def test_the_page_says_how_its_molecules_were_made_and_is_small(files, table):
     html = files[".html"]
     words = Document(html).words()  # no tag of a name is one of the page's
-    assert "6 molecules model zinc250k method udlm novel smarts C=O " in words
+    assert "6 molecules model zinc250k method udlm novel smarts C=O no greedy tail " in words
+    assert "QED : drug-likeness, from 0 to 1 SA score : " in words  # what the values mean
+    assert "noise : the share" not in words
     content = re.search(r'id="content">(.*?)</script>', html, re.DOTALL)[1]
     assert len(content) < len(table) * BYTES
+
+
+def test_a_variant_is_beside_its_seed(open_page, tmp_path):
+    frame = pd.DataFrame({"name": ["a", "b"], "smiles": ["CCO", "CCN"], "seed": "CCC"})
+    frame = frame.assign(seed_name=["hit 7", ""], seed_similarity=[0.5, 0.25])
+    writer(tmp_path / "x.html", True, True)(
+        tmp_path / "x.html", frame, Metadata(kind="molecules", parameters={})
+    )
+    page = open_page((tmp_path / "x.html").read_text())
+    captions = page.locator("figcaption").all_inner_texts()
+    assert captions == ["seed: hit 7, similarity 0.500", "seed: without a name, similarity 0.250"]
+    page.locator(".card").first.click()
+    assert page.get_by_role("dialog").get_by_role("img").count() == 2
 
 
 @pytest.mark.parametrize("smiles", SMILES[1:])

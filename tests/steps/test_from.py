@@ -56,7 +56,7 @@ def test_new_symbols_follow_the_parents_and_its_model_is_where_a_training_starts
     assert "parent_vocabulary" in read_metadata(Path("new/train.parquet")).inputs
     tuned = tune("new", "tuned", parent="parent")
     assert tuned.exit_code == 0, tuned.stderr
-    said = "starts from the udlm in parent; symbols that it did not know: Br Cl\n"
+    said = "starts from the udlm in parent; it did not know 2 of the symbols: Br Cl\n"
     assert f"pairflow train: {said}" in tuned.stderr
     parent, child = (json.loads(Path(name, "model.json").read_text()) for name in ("parent", "tuned"))
     assert child["inputs"]["parent"] == parent["weights"]

@@ -270,7 +270,8 @@ def test_a_run_says_first_what_it_takes(tmp_path):
     shipped = read(REPOSITORY / "workflow_config.yaml").experiments
     expected = {name: expect(tmp_path / name, shipped[name], 2) for name in ("qm9", "demo")}
     told, warned = outset(expected["qm9"], 8 * 1024)
-    assert re.fullmatch(r"600 jobs to do: about [\d,]+ days on 2 cores; .* 3\d\.\d GB of memory", told)
+    line = r"600 jobs to do: about [\d,]+ days on 2 cores, by recorded times; .* 3\d\.\d GB of memory"
+    assert re.fullmatch(line, told)
     assert re.match(r"warning: train needs about 3\d\.\d GB of memory, and this machine has 8\.0 GB", warned)
     if expected["qm9"].device == "cpu":
         [line] = advice("qm9", shipped, expected["qm9"])

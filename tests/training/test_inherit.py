@@ -90,7 +90,13 @@ def test_the_parent_is_part_of_what_a_model_was_made_from(family):
     child, parent, vocabulary = family()
     started, said = start_from(parent.folder, child, vocabulary)
     assert started.inputs == {"parent": parent.weights}
-    assert said == f"starts from the udlm in {parent.folder}; symbols that it did not know: Cl Br"
+    assert said == f"starts from the udlm in {parent.folder}; it did not know 2 of the symbols: Cl Br"
+
+
+def test_few_of_many_new_symbols_are_named(family):
+    child, parent, vocabulary = family(new=[*NEW, "F", "I", "B", "P"])
+    _, said = start_from(parent.folder, child, vocabulary)
+    assert said.endswith("it did not know 6 of the symbols: Cl Br F I B ...")
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pairflow.flow.grammar import Grammar
 
 CUT = "*"
+MIXTURE = "a salt or a mixture, which groups cannot write"
 LONGEST_GROUP = 200  # characters of a group
 _GROUP = re.compile(r"[^\s<>.]+")
 _LABEL = re.compile(r"\[(\d+)\*\]")
@@ -42,7 +43,9 @@ def tokenize_groups(smiles: str) -> list[str]:
     read it, or if its groups stand for another molecule."""
     with rdBase.BlockLogs():
         molecule = Chem.MolFromSmiles(smiles)
-    if molecule is None or "." in smiles or CUT in smiles:
+    if molecule is not None and "." in smiles:
+        raise InputError(MIXTURE)
+    if molecule is None or CUT in smiles:
         raise InputError("groups cannot write it")
     groups, ends = _cut(molecule)
     tokens, left = list[str](), [0]  # no cut has number 0: the first group hangs on none

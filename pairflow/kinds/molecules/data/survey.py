@@ -29,6 +29,7 @@ from pairflow.kinds.molecules.data.fields import (
     is_molecule,
     why_foreign,
 )
+from pairflow.kinds.molecules.data.groups import MIXTURE
 from pairflow.kinds.molecules.data.library import read_rows, usual_place
 from pairflow.kinds.molecules.data.prepare import SPECIALS
 from pairflow.kinds.molecules.data.reading import ReadMolecules
@@ -57,6 +58,7 @@ REMEDIES = {  # reason to reject a row -> what to do
     FOREIGN["HTML"]: "unescape them first, such as &gt;: html.unescape(text) of Python",
     DUMMY: "keep them with --dummies keep",
     METAL: "keep them with --metals keep",
+    MIXTURE: "keep the largest part with --fragments largest",
     **dict.fromkeys(("SELFIES cannot write it", "groups cannot write it"), "try --representation smiles"),
 }
 FEATURES = {  # feature whose molecules are counted -> the rule that applies to it, or what is done

@@ -122,7 +122,7 @@ class MoleculeDelivery(Delivery):
         self._read(self.settings.model_copy(update={"properties": True, "nearest": known}))
         if known:
             return ""
-        return f"The page has no nearest training molecules: {self.model.folder / SMILES}: no such file"
+        return f"The page shows no nearest training molecules: the model comes without them ({SMILES})"
 
     def _read_norms(self) -> Norms | None:
         """Read what is usual in the model's training molecules; None if the file is missing. Raises

@@ -3,7 +3,8 @@
   "use strict";
 
   const SVG = "http://www.w3.org/2000/svg";
-  const IN_CARDS = ["plausible", "qed", "sa", "logp", "weight", "noise", "seed_similarity"];
+  const IN_CARDS = ["plausible", "qed", "sa", "logp", "weight", "noise"];
+  const COMPARED = [["nearest", "similarity", "training molecule"], ["seed", "seed_similarity", "without a name"]];
   const LINE_BREAKS = /[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+/g;
   const content = JSON.parse(document.getElementById("content").textContent);
   const columns = new Map(content.columns.map(column => [column.name, column]));
@@ -62,13 +63,13 @@
 
   const fillAll = parent => parent.querySelectorAll("svg").forEach(fill);
 
-  // The frames of a molecule, and of the nearest training molecule if there is one.
+  // The frames of a molecule, and of the nearest training molecule and the seed if there are any.
   function makeFrames(parent, row) {
     const pictures = [[value("smiles", row), ""]];
-    const nearest = value("nearest", row);
-    const name = value("nearest_name", row);
-    const similarity = columns.get("similarity");
-    if (nearest) pictures.push([nearest, `nearest: ${name || "training molecule"}, similarity ${print(similarity, row)}`]);
+    for (const [other, similarity, unnamed] of COMPARED) {
+      const name = value(`${other}_name`, row) || unnamed;
+      if (value(other, row)) pictures.push([value(other, row), `${other}: ${name}, similarity ${print(columns.get(similarity), row)}`]);
+    }
     for (const [smiles, caption] of pictures) {
       const figure = make("figure", parent);
       figure.append(frame(smiles));
@@ -273,7 +274,7 @@
   make("option", find("sort"), { textContent: "as written", value: "" });
   for (const { name, label } of content.columns) make("option", find("sort"), { textContent: label, value: name });
   find("filters").hidden = filters.length === 1 && find("alerts").hidden;
-  find("cards").classList.toggle("compared", columns.has("nearest"));
+  find("cards").classList.toggle("compared", COMPARED.some(([other]) => columns.has(other)));
   find("cards").addEventListener("keydown", press);
   find("cards").addEventListener("click", click);
   find("controls").addEventListener("input", arrange);

@@ -16,7 +16,7 @@ from pairflow.artifacts import Metadata
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.page.drawing import SIZE, draw_compact
 from pairflow.kinds.molecules.settings.demand import MoleculeDemand
-from pairflow.kinds.molecules.structures.descriptors import DIGITS
+from pairflow.kinds.molecules.structures.descriptors import DIGITS, EXCLUDED
 from pairflow.kinds.molecules.structures.standardise import parse
 from pairflow.report.templates import make_environment
 
@@ -33,6 +33,21 @@ _LABELS = {
     "similarity": "similarity to the nearest",
     "seed_similarity": "similarity to the seed",
 }
+_MEANINGS = {
+    "plausible": "no unusual size, ring, bonded atoms, alerts or SA score, compared with training molecules",
+    "qed": "drug-likeness, from 0 to 1",
+    "sa": "synthetic accessibility, from 1 (easy) to 10 (hard)",
+    "logp": "octanol-water partition, calculated",
+    "noise": "the share of the seed's tokens that was drawn again",
+    "new_rings": "ring systems that no training molecule has",
+    "new_atoms": "atoms with bonds and neighbours that no training molecule has",
+    "severity": f"the number of groups that NIBR's filters flag; {EXCLUDED} excludes a molecule",
+    "alerts": "groups that PAINS, NIH or BRENK warn of, and odd bonds; if common, they are plausible",
+    "chembl_alerts": "further alerts, which do not count for plausible",
+    "similarity": "Tanimoto similarity of Morgan fingerprints, from 0 to 1",
+    "seed_similarity": "Tanimoto similarity of Morgan fingerprints, from 0 to 1",
+    "seed_edit": "the number of tokens that differ from the seed's",
+}
 _EVIDENT = ("count", "properties", "nearest")
 _CHOICES = {"yes", "no"}
 
@@ -42,7 +57,9 @@ def write_page(path: Path, table: pd.DataFrame, metadata: Metadata, texts: pd.Da
     page = make_environment().get_template("kinds/molecules/page/browse.html")
     script = Markup((_FOLDER / "browse.js").read_text(encoding="utf-8"))
     content = htmlsafe_json_dumps(_collect(table, texts), separators=(",", ":"))
-    html = page.render(count=len(table), settings=_list_settings(metadata), script=script, content=content)
+    meanings = {_label(name): text for name, text in _MEANINGS.items() if name in table}
+    settings = _list_settings(metadata)
+    html = page.render(count=len(table), settings=settings, meanings=meanings, script=script, content=content)
     path.write_text(html, encoding="utf-8")
 
 
@@ -55,18 +72,25 @@ def _list_settings(metadata: Metadata) -> list[str]:
     defaults = {name: field.default for name, field in MoleculeDemand.model_fields.items()}
     changed = {name: value for name, value in asked.items() if value not in (None, defaults.get(name))}
     texts = {name: ", ".join(value) if isinstance(value, list) else value for name, value in changed.items()}
-    return [name if text is True else f"{name} {text}" for name, text in texts.items()]
+    words = {name.replace("_", " "): text for name, text in texts.items()}
+    return [
+        f"{'no ' * (text is False)}{name}" if isinstance(text, bool) else f"{name} {text}"
+        for name, text in words.items()
+    ]
 
 
 def _collect(table: pd.DataFrame, texts: pd.DataFrame) -> dict[str, object]:
     """Collect the script's data: columns with values, structures by SMILES, and the lines of a CSV file."""
-    columns = [
-        {"name": name, "label": _LABELS.get(name, name.replace("_", " ")), **_read(name, table[name])}
-        for name in table
-    ]
+    columns = [{"name": name, "label": _label(name), **_read(name, table[name])} for name in table]
     head, *lines = map(_write_line, [[*table], *texts.itertuples(index=False)])
-    smiles = {*table["smiles"], *table.get("nearest", pd.Series(dtype=object)).dropna()}
+    smiles = {
+        text for name in ("smiles", "nearest", "seed") if name in table for text in table[name].dropna()
+    }
     return {"columns": columns, "head": head, "lines": lines, "size": SIZE, "drawings": _draw_all(smiles)}
+
+
+def _label(name: str) -> str:
+    return _LABELS.get(name, name.replace("_", " "))
 
 
 def _write_line(cells: Iterable[object]) -> str:
