@@ -1,6 +1,6 @@
 """Copies a trained model into the package: only its averaged weights, in half precision.
 
-    python benchmarks/publish.py results/zinc250k_groups/seed0/models/pairflow zinc250k
+    python benchmarks/publish.py results/zinc250k_groups/seed0/models/ot zinc250k
 
 Its card, pairflow/models/NAME/README.md, is written by hand. `config.json` has the sizes of the network under
 the names that model hubs know.
