@@ -100,7 +100,8 @@ def diagnose_points(
 
     - `squared_distance`: the mean of |x1 - x0|^2. `squared_distance_independent`: the same for sources that
       are independent of x1: d + the mean of |x1|^2.
-    - `reached`: the share of data points at which a trajectory ends. `target` (M,) are their row numbers.
+    - `reached`: the share of data points at which a trajectory ends. `target` (M,) has the row number of the
+      data point of each trajectory.
     - `moved`: the mean of `moved` (M,), the distances from trajectories' ends to their data points.
     """
     squares = np.square(x1, dtype=np.float64).sum(axis=1).mean()

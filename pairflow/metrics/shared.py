@@ -111,7 +111,7 @@ _TRANSPORT = Metric(
     "semidiscrete transport",
     description="For `sdot`: how unequally often rows are drawn, how near sources are, and how much a "
     "source tells about its row.",
-    formula="variance over mean of how often rows are drawn, scaled to 4 draws a row; mean Hamming distance "
+    formula="variance of the number of draws of a row over its mean, at 4 draws a row; mean Hamming distance "
     "(of numbers: squared distance); log M minus the mean entropy of the row given the source",
     unit="none; positions; nats",
     better="neither; spread near 1",

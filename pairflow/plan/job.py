@@ -34,7 +34,7 @@ class Job:
 
     @property
     def groups(self) -> dict[str, list[Path]]:
-        """The input files: a dict from their names to lists of paths."""
+        """The input files: a dict from each input's name in the rule to a list of its paths."""
         return {name: [files] if isinstance(files, Path) else [*files] for name, files in self.inputs.items()}
 
     @property

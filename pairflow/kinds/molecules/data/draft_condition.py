@@ -1,4 +1,4 @@
-"""Chooses the condition of an experiment that `pairflow new` suggests, and says what it makes of the file."""
+"""Chooses the condition of an experiment that `pairflow new` suggests, and says how it uses the column."""
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -73,9 +73,12 @@ def draw_survivors(
 def compare_with_start(
     contents: Contents, evaluation: str, measured: Mapping[str, Grid]
 ) -> dict[str, object] | None:
-    """Compare fine-tuned methods with the model that they started from, at the same number of steps `nfe`;
-    None without such a model. Each of `rows` has the name of a metric and its `shares` of the samples, one
-    for each of `columns`."""
+    """Compare fine-tuned methods with the model that they started from, at the same number of steps.
+
+    Returns None without such a model, else a dict: `nfe` is the number of steps, `columns` names the start,
+    the methods and perhaps real data, and each of `rows` has a metric and its `shares` of the samples in per
+    cent, as texts, one for each column.
+    """
     rows = contents.metrics[contents.metrics.evaluation == evaluation]
     start = rows[rows.method == START].set_index("metric")
     shown = [measured[name] for name in _KEPT if name in start.index and name in measured]
