@@ -23,7 +23,7 @@ PROMISES = {
     "exchange": "A file of another data set, split, run or kind is refused by name.",
     "download": "A download that fails, or is not the expected file, is never used.",
     "options": "Nonsense in an option gives a one-line error and exit code 2.",
-    "locks": "A lock file of a GPU that is another user's, a link or a pipe stops no step; no link is followed.",
+    "locks": "A GPU's lock file that is another user's, a link or a pipe stops no step; no link is followed.",
     "json": "JSON that is huge or nested deeply is refused before it takes memory.",
     "code": "Pickles, file names and other outside text are never executed.",
 }

@@ -132,7 +132,8 @@ METRICS = {
     ),
     "novel_strict": _count(
         "novel",
-        description="Different molecules that are in no row of the data set. Rows that were left out of the training count, too.",
+        description="Different molecules that are in no row of the data set. Rows that were left out of the "
+        "training count, too.",
         formula="number of canonical SMILES, or of whatever `identity` compares, that no row has",
         unit="molecules",
         better="higher; lower if it is called *off the rules*",
