@@ -233,7 +233,7 @@ class Engine:
         return self._walk(states, np.arange(len(states)), np.zeros(1), self.tables[-1:], threads)
 
     def _walk(self, states, numbers, rates, tables, threads):
-        work = [workspace(self.keys, len(rates)) for _ in range(threads)]
+        work = [workspace(self.keys) for _ in range(threads)]
 
         def walk_all(thread):
             own, margin = slice(thread, None, threads), rule.margin(len(self.data))

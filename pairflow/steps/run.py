@@ -65,10 +65,6 @@ def main(
         raise InputError(f"{WORKFLOW}: no such file; run the command in a folder made by `pairflow init`")
     workflow, original = read(WORKFLOW), experiment
     settings = named(workflow, experiment, WORKFLOW)
-    if gpus and any(argument.partition("=")[0] == "--profile" for argument in arguments):
-        raise InputError(
-            f"--gpus: would replace the limits in the profile; write `gpu: {gpus}` under its `resources`"
-        )
     if scale:
         experiment, settings = smaller(experiment, settings, scale)
     from pairflow.plan import execution, lineage
@@ -161,9 +157,14 @@ def advice(name: str, names: Collection[str], expected: "Forecast") -> list[str]
 def snakemake_arguments(
     experiment: str, cores: int | None, gpus: int | None, others: tuple[str, ...]
 ) -> list[str]:
-    """Return the arguments for Snakemake. Raises InputError if `others` do not begin with an option."""
+    """Return the arguments for Snakemake. Raises InputError if `others` do not begin with an option, or name
+    a profile beside `gpus`."""
     if others and not others[0].startswith("-"):
         raise InputError(f"expected one experiment, then `--` and Snakemake's arguments; found '{others[0]}'")
+    if gpus and any(argument.partition("=")[0] == "--profile" for argument in others):
+        raise InputError(
+            f"--gpus: would replace the limits in the profile; write `gpu: {gpus}` under its `resources`"
+        )
     default = "all" if available_cpus() == all_cpus() else available_cpus()  # a quota, unknown to Snakemake
     return [
         *([] if runs_elsewhere(others) and cores is None else ["--cores", str(cores or default)]),

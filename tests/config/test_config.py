@@ -152,7 +152,7 @@ def test_settings_hold_only_what_the_step_depends_on():
     assert many.pair_settings("pairflow-sub4", 3).model_dump() == {**pairflow, "subsets": 4}
     assert many.pair_settings("random", 0) == experiment.pair_settings("random", 0)
     keys = {"nfe", "samples", "trials", "sampler", "conversion", "greedy_tail", "seed"}
-    keys |= {"temperature", "condition", "guidance", "noise"}
+    keys |= {"temperature", "condition", "guidance"}
     assert set(experiment.sample_settings("main", 4, 0).model_dump()) == keys
 
 

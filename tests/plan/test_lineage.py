@@ -22,10 +22,10 @@ def test_statistics_by_a_classifier_other_than_that_of_pairflow_are_refused(
     experiment = Experiment.model_validate(miniature(data={"source": "digits"}))
     path = references(tmp_path, experiment, "")["train"]
     path.parent.mkdir(parents=True)
-    metadata = Metadata(kind="reference", parameters={"extractor": extractor, "count": 4, "kept": 1})
+    metadata = Metadata(kind="reference", parameters={"extractor": extractor, "count": 4})
     number, numbers = pa.array([0.0]), pa.array([[0.0]], pa.list_(pa.float64(), 1))
     moments = {"mean": number, "covariance": numbers, "held_mean": number, "held_covariance": numbers}
-    write_table(path, pa.table({**moments, "features": numbers}), metadata)
+    write_table(path, pa.table(moments), metadata)
     table = jobs(tmp_path, experiment)
     assert lineage.stale(table) == [path] * (not belongs)
     if belongs:

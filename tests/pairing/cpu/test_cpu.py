@@ -22,7 +22,7 @@ from pairflow.runtime import progress
 COARSE = """
 import sys
 import numpy as np
-from pairflow.pairing import oracle
+from pairflow.pairing import oracle, rule
 
 rule.TOLERANCE, rule.margin = 0.1, lambda keys: 2.0
 from pairflow.pairing.cpu import engine as cpu, keys

@@ -55,7 +55,7 @@ def test_charts_and_pixels_land_in_one_folder(make_images, tmp_path):
     files.save(draw(contents), tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
     assert names >= {"main-fd-to-the-training-images.svg", "coupling-distances.pdf", "neighbours-udlm-11.png"}
-    assert len(names) == 2 * 8 + 3 + 2 * 12  # charts as SVG and PDF; grids and pairs; neighbours
+    assert len(names) == 2 * 7 + 3 + 2 * 12  # charts as SVG and PDF; grids and pairs; neighbours
     saved = np.asarray(Image.open(tmp_path / "grids-udlm-4.png"))
     factor = 5  # 365 pixels of room for 8 images of 8 pixels with a line of grey around each
     first = contents.part["images"]["udlm"][4][0, :, :, 0]
