@@ -178,7 +178,7 @@ def test_errors_are_one_line(hub, monkeypatch):
 def test_a_card_says_what_a_model_makes_and_needs():
     qm9 = Model.load(published.FOLDER / "qm9")
     text = card(qm9, "me/small")
-    assert "`sdot+dcd`, N = 32, K = 40 symbols" in text
+    assert "`ot`, N = 24, K = 40 symbols" in text
     assert "tags: [discrete-flow-matching, molecules]" in text
     assert "network=" not in text
     classes = Properties((Classes.from_values("qed", np.arange(9.0), ("low", "high")),))
