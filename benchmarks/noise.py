@@ -92,7 +92,7 @@ CASES = {
         },
         ["udlm", "pairflow", "ot"],
         ("fcd", "plausible"),
-        "fcd",
+        "fcd (train)",
         True,
     ),
     "zinc_selfies": Compared(
@@ -106,7 +106,7 @@ CASES = {
         },
         ["udlm", "pairflow"],
         ("fcd", "plausible"),
-        "fcd",
+        "fcd (train)",
         True,
     ),
 }

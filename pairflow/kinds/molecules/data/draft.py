@@ -360,7 +360,7 @@ def _scale(
     if representation == "groups":
         scale["training"]["loss"] = "cross_entropy"
         scale["evaluations"]["main"].pop("temperature", None)
-        # For zinc250k better than a greedy tail at equal calls (docs/results.md, "Beside other generators").
+        # Better than a greedy tail at equal calls (docs/results.md, "Beside other generators").
         scale["evaluations"]["main"] |= {"sampler": "euler", "greedy_tail": False, "grammar": True}
     by_frequency = start.noise == FREQUENCIES if start else representation == "groups"
     if by_frequency:  # docs/couplings.md, "Noise by frequency"
