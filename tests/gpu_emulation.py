@@ -106,11 +106,15 @@ class Emulation:
 
 
 class Sanitized(Emulation):
-    """Each launch is a process of its own under a sanitizer; an AssertionError has what that reports."""
+    """Each launch is a process of its own under a sanitizer; an AssertionError has what that reports.
 
-    def __init__(self, folder: Path, sanitizer: str, **options):
+    `without` is a barrier that is left out: its file and line.
+    """
+
+    def __init__(self, folder: Path, sanitizer: str, *, without: tuple[str, int] | None = None, **options):
         super().__init__(folder, **options)
         self.sanitizer = sanitizer
+        self.without = without
 
     def compile(self, source, macros):
         self.program = self.build(source, macros, SANITIZERS[self.sanitizer])
@@ -121,9 +125,11 @@ class Sanitized(Emulation):
         file = self.folder / "launch"
         file.write_bytes(b"".join(_described(value) for value in arguments))
         numbers = [int(self.backwards), blocks, threads, shared_bytes]
-        run = _run([self.program, kernel, *map(str, numbers), file])
-        own = [line for line in run.stderr.splitlines() if " std::" not in line and "invoke" not in line]
-        assert run.returncode == 0, "\n".join(own) or "some threads wait for others that never come"
+        run = _run([self.program, kernel, *map(str, numbers), file, *map(str, self.without or ())])
+        own_lines = [
+            line for line in run.stderr.splitlines() if " std::" not in line and "invoke" not in line
+        ]
+        assert run.returncode == 0, "\n".join(own_lines) or "some threads wait for others that never come"
         written, at = file.read_bytes(), 0
         for value in arguments:
             size = value.nbytes if isinstance(value, np.ndarray) else 8

@@ -87,3 +87,10 @@ def test_stream_seed():
     assert all(0 <= seed < 2**63 for seed in seeds)
     with pytest.raises(TypeError):
         rng.stream_seed(0.5)
+
+
+def test_numba_and_numpy_make_the_same_numbers():
+    words = np.random.default_rng(0).integers(0, 2**32, (100, 2), dtype=np.uint64)
+    for w0, w1 in words:
+        assert rng.uniform(w0, w1) == numbers.uniform(w0, w1)
+        assert rng.choose(w0, np.uint64(39)) == numbers._choose(w0, np.uint64(39))

@@ -91,7 +91,7 @@ def run_jobs(root: Path, experiment: Experiment, table: Sequence[Job], runner: R
 
 
 def run_job(root: Path, job: Job, kind: str, **options: Any) -> None:
-    """Do a job of an experiment by its command, which takes those of the `options` that it has."""
+    """Do a job of an experiment by its command, with as many of the `options` as the command has."""
     call = call_of(root, job, kind)
     command = import_module(module_of(call.name)).main
     asked: Any = command.make(load_kind(kind)) if isinstance(command, ByKind) else command

@@ -1,5 +1,6 @@
 """The diffusion transformation against integrals and Monte Carlo, the shared noise against real Gaussians."""
 
+import itertools
 import math
 
 import numpy as np
@@ -115,3 +116,21 @@ def test_states_at_three_levels_have_the_joint_law_of_one_gaussian():
     possible = counts.sum(0) > 0
     assert possible.sum() == 1 + 2 * 3  # x1 at all levels, or one other symbol from some level on
     assert chi2_contingency(counts[:, possible].numpy()).pvalue > 1e-3
+
+
+def test_two_symbols_have_a_closed_form():
+    gamma = np.linspace(-12, 12, 97)
+    closed = 2 * ndtr(np.exp(-gamma / 2) / math.sqrt(2)) - 1
+    np.testing.assert_allclose(transform(gamma, 2), closed, rtol=0, atol=1e-12)
+
+
+def test_less_noise_is_never_further_from_the_data():
+    """Where the less noisy state is not x1, the noisier state is the same other symbol."""
+    generator = torch.Generator().manual_seed(5)
+    x1 = torch.randint(40, (64, 500), generator=generator)
+    noise = shared_noise(x1, 40, generator)
+    for less, more in itertools.pairwise(torch.linspace(-2, 6, 9)):
+        clean, noisy = (noise.state(x1, gamma.expand(64)) for gamma in (less, more))
+        lost = clean != x1
+        assert torch.equal(clean[lost], noisy[lost])
+        assert (noisy[~lost] != x1[~lost]).any()

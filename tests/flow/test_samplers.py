@@ -18,7 +18,7 @@ from pairflow.flow import corruption
 from pairflow.flow.corruption import CORRUPTIONS, Absorbing, Frequencies, Uniform, in_parts
 from pairflow.flow.plan import LAST_TIME, SamplingPlan
 from pairflow.flow.posterior import PREDICTIONS, leave_one_out_to_posterior, posterior_to_leave_one_out
-from pairflow.flow.samplers import FREE, ancestral, euler, tempered, unmask, with_given
+from pairflow.flow.samplers import FREE, ancestral, draw, euler, tempered, unmask, with_given
 from pairflow.flow.schedule import DIFFUSION, Linear
 
 K = 3
@@ -588,3 +588,10 @@ def test_uniform_noise_takes_given_symbols_for_noisy_ones(name, share):
     assert after[256][0] == pytest.approx(share, abs=1e-3)
     assert after[64][0] == pytest.approx(share, abs=3e-3)
     assert after[256][2] < 1e-5
+
+
+def test_draws_follow_the_probabilities_and_never_take_an_impossible_symbol():
+    probabilities = torch.tensor([0.0, 0.5, 0.0, 0.3, 0.2, 0.0], dtype=torch.float64)
+    symbols = draw(probabilities.expand(100, 400, 6), torch.Generator().manual_seed(0))
+    share = torch.bincount(symbols.flatten(), minlength=6) / symbols.numel()
+    assert ((share - probabilities).abs() <= 4 * (probabilities * (1 - probabilities) / 40_000).sqrt()).all()

@@ -108,3 +108,11 @@ def test_ten_qm9_molecules_show_what_the_paper_prints(qm9):
     assert estimates.mean() == pytest.approx(32.475, abs=2 * error)  # of 600,000 groups
     shuffled = np.random.default_rng(0).permuted(tokens, axis=0)
     assert data_total_correlation(shuffled, 10, 20_000, seed=0).mean() == pytest.approx(32.475, abs=0.05)
+
+
+def test_distinct_samples_have_the_entropy_log_r():
+    samples = np.random.default_rng(0).integers(0, 2, (400, 10, 64))
+    estimates = total_correlation(samples)
+    marginals = [sum(slow(np.stack([x, x], 1)) for x in group.T) for group in samples[:5]]  # I(x; x) = H(x)
+    assert estimates[:5] == pytest.approx(np.array(marginals) - LOG10)
+    assert estimates.mean() > 50

@@ -59,3 +59,9 @@ def test_the_expected_deviation_is_that_of_uniform_symbols():
     deviations = np.array([values["symbol_deviation"] for values in diagnostics])
     expected, spread = diagnostics[0]["symbol_deviation_expected"], deviations.std() / np.sqrt(40)
     assert deviations.mean() == pytest.approx(expected, abs=4 * spread)
+
+
+def test_hamming_histogram():
+    x0 = np.array([[0, 1, 2], [0, 1, 2], [2, 2, 2]], dtype=np.uint8)
+    x1 = np.array([[0, 1, 2], [0, 2, 1], [0, 0, 0]], dtype=np.uint8)
+    assert hamming_histogram(x0, x1).tolist() == [1, 0, 1, 1]

@@ -230,3 +230,15 @@ def test_the_unet_of_continuous_mnist_has_64_channels_and_three_halvings():
 def test_rows_that_a_network_cannot_take_are_refused(settings, shape, message):
     with pytest.raises(InputError, match=f"{re.escape(message)}$"):
         build_velocity(settings, shape)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_labels_add_an_embedding_and_nothing_else(name):
+    plain, conditional = (
+        build({**SMALL[name], "dropout": 0.0}, length=4, vocabulary_size=5, classes=classes)
+        for classes in ((), (3,))
+    )
+    added = conditional.state_dict().keys() - plain.state_dict().keys()
+    assert added == {"time.labels.weight"}
+    assert conditional.time.labels.weight.shape == (4, 16)  # three classes, and no label
+    assert plain.state_dict().keys() <= conditional.state_dict().keys()

@@ -191,3 +191,18 @@ def test_its_settings_are_the_papers_for_mnist_and_name_scales_that_it_has():
     values["network"] |= {"attention": [3]}
     with pytest.raises(InputError, match=r"unet: attention: there is no scale 3, multipliers name 0 to 2$"):
         check(TrainSettings, values, "test")
+
+
+def test_black_is_minus_one_and_white_is_one():
+    pixels, _ = unet(256)._pixels(torch.tensor([0, 255, 51] * 24)[None])
+    assert pixels.shape == (1, *SHAPE)
+    assert pixels[0, 0, 0, :3].tolist() == pytest.approx([-1.0, 1.0, -0.6], abs=1e-5)
+
+
+def test_the_categorical_head_gives_every_colour_its_own_logits():
+    network = unet(5, head="categorical")
+    with torch.no_grad():
+        network.outputs.bias.copy_(torch.arange(15.0))
+    logits = network(tokens(5), torch.ones(3)).unflatten(1, SHAPE)
+    assert torch.equal(logits[0, 2, 0, 0], torch.arange(10.0, 15.0))
+    assert torch.equal(logits[1, 0, 3, 5], torch.arange(5.0))

@@ -181,3 +181,12 @@ def test_a_gpu_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(pairflow.InputError, match=r"^device: torch sees no CUDA device$"):
         pair(GOOD, device="cuda")
+
+
+def test_the_velocity_is_the_mean_of_x1_less_x0_by_numerical_integration():
+    """E[x1 - x0 | x_t = x] of two points: x0 on a fine grid, weighed by a narrow bell around x_t = x."""
+    data, t, x, width = np.array([-1.0, 2.0]), 0.4, 0.3, 1e-3
+    x0 = np.linspace(-8, 8, 1_600_001)[:, None]
+    density = norm.pdf(x0) * norm.pdf((1 - t) * x0 + t * data, loc=x, scale=width)
+    expected = (density * (data - x0)).sum() / density.sum()
+    assert empirical_velocity([[x]], data[:, None], t)[0, 0] == pytest.approx(expected, rel=1e-5)

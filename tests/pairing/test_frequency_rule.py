@@ -99,3 +99,12 @@ def test_what_noise_by_frequency_refuses():
         pairflow.pair(data, **settings, noise="frequencies", backend="gpu")
     with pytest.raises(InputError, match="noise: expected one of uniform, frequencies, found 'masks'"):
         pairflow.pair(data, **settings, noise="masks")
+
+
+def test_a_lone_data_point_is_forgotten():
+    """With one key, w_i = [z^i = d^i]: over many rows the sources have the law of the noise, for any T."""
+    data, prior = np.array([[0, 1, 2]]), np.array([[0.7, 0.2, 0.1], [0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
+    queries, numbers = np.repeat(data, 3000, axis=0), np.arange(3000)
+    sources = engine.pair_rows(data, queries, numbers, prior=prior, steps=5, seed=0)
+    shares = np.stack([np.bincount(column, minlength=3) for column in sources.T]) / 3000
+    assert np.abs(shares - prior).max() < 0.03

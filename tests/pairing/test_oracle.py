@@ -137,3 +137,12 @@ def test_a_small_integer_type_for_the_size_of_the_vocabulary_wraps_nowhere():
         np.testing.assert_array_equal(small, plain)
     with pytest.raises(InputError, match=r"vocabulary_size: expected an integer in 2\.\.65536, found 200\.0"):
         local_consensus(data, data, 0.5, vocabulary_size=200.0)
+
+
+def test_a_lone_data_point_forgets_itself():
+    """With M = 1, w_i = [z^i = d^i]: over many rows the end states are uniform at every position."""
+    data = np.array([[0, 1, 2, 3]])
+    queries = np.repeat(data, 2000, axis=0)
+    sources = oracle.pair_rows(data, queries, np.arange(2000), vocabulary_size=4, steps=20, seed=0)
+    counts = np.stack([np.bincount(column, minlength=4) for column in sources.T])
+    assert np.abs(counts / 2000 - 0.25).max() < 0.04

@@ -143,7 +143,7 @@ def test_costs_are_there_in_exact_seconds(molecule_page):
 
 
 def test_each_table_of_the_page_has_its_files(molecule_page, parse):
-    """Those of costs and of the total correlation are only CSV."""
+    """Tables of costs and of the total correlation are only CSV."""
     tables = [tag for tag, _ in parse(molecule_page).tags].count("table")
     assert tables == 6
     assert molecule_page.count(">CSV</a>") == tables

@@ -14,7 +14,7 @@ from pairflow.kinds.molecules.data import library
 from pairflow.kinds.molecules.data import prepare as molecules
 from pairflow.kinds.molecules.data.data_sets import DATA_SETS as MOLECULES
 from pairflow.kinds.molecules.settings import Molecules
-from pairflow.pairing import oracle
+from pairflow.pairing import oracle, rule
 from pairflow.pairing.cpu import engine as cpu
 from pairflow.pairing.cpu import keys
 from pairflow.runtime import progress
@@ -87,7 +87,9 @@ def test_trajectories_of_real_data_equal_the_reference(data_dir, name):
     ("rows", "length", "vocabulary_size", "dtype", "steps"),
     [
         (1000, 24, 40, np.uint8, 20),
+        (60, 784, 2, np.uint8, 10),
         (200, 20, 300, np.uint16, 10),
+        (50, 6, 65536, np.int32, 4),
         (4, 4096, 256, np.uint8, 3),
         (20, 12288, 256, np.uint8, 3),
         (3, 16384, 300, np.uint16, 2),
@@ -154,3 +156,20 @@ def test_an_interrupt_stops_before_the_next_block(clustered, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         cpu.pair_rows(data, data, np.arange(300), **settings)
     assert len(walked) < 150
+
+
+@pytest.mark.usefixtures("index")
+@pytest.mark.parametrize("margin", [1e-3, 2.0])
+def test_what_the_bounds_leave_open_is_decided_by_the_rules_integers(clustered, monkeypatch, margin):
+    """Wider bounds leave more open. With the real ones that is one decision in a billion."""
+    data = clustered(1000, 24, 40)
+    monkeypatch.setattr(rule, "margin", lambda keys: margin)
+    fast, slow = both(data, 40, 20, queries=data[:200])
+    assert np.array_equal(fast, slow)
+
+
+def test_duplicates_walk_apart(clustered):
+    data = np.repeat(clustered(100, 12, 8), 2, axis=0)
+    sources, slow = both(data, 8, 20)
+    assert np.array_equal(sources, slow)
+    assert np.count_nonzero((sources[::2] == sources[1::2]).all(axis=1)) < 5

@@ -31,10 +31,11 @@ extern "C" bool launch(const char* name, unsigned reversed, unsigned blocks, uns
     return emulation::launch(blocks, threads, shared_bytes, body);
 }
 
-// Arguments: kernel, reversed (0 or 1), blocks, threads, shared bytes, file. The file has for each argument
-// the size of an array in 8 bytes and the array, or 0 and 8 bytes with a number. Fails with 3 if the threads
-// wait for one another for ever.
-int main(int, char** arguments) {
+// Arguments: kernel, reversed (0 or 1), blocks, threads, shared bytes, file, and perhaps the file and line of
+// a barrier to leave out. The file has for each argument the size of an array in 8 bytes and the array, or 0
+// and 8 bytes with a number. Fails with 3 if the threads wait for one another for ever.
+int main(int count, char** arguments) {
+    if (count > 8) emulation::without_file = arguments[7], emulation::without_line = std::atoi(arguments[8]);
     std::fstream file(arguments[6], std::ios::in | std::ios::out | std::ios::binary);
     std::vector<std::unique_ptr<char[]>> arrays;  // each its own, so that an access beside it is seen
     std::vector<uint64_t> slots, sizes;

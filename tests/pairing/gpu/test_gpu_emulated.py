@@ -115,6 +115,8 @@ def test_gpu_kernels_emulated_on_the_cpu_with_columns_that_do_not_vary(folder, c
 def test_gpu_kernels_emulated_on_the_cpu_with_large_numbers(folder, clustered):
     data, device = clustered(90, 70, 6), Emulation(folder)
     assert equal_the_reference(device, SMALL, data, 6, 5, rows=slice(0, 9), first_row=2**40, seed=2**64 - 1)
+    strangers = clustered(8, 70, 6, seed=1)
+    assert equal_the_reference(device, SMALL, data, 6, 5, queries=strangers)
 
 
 def test_gpu_weights_emulated_on_the_cpu_are_those_of_the_rule(folder):
@@ -126,24 +128,59 @@ def test_gpu_weights_emulated_on_the_cpu_are_those_of_the_rule(folder):
             counts = (2 ** rng.uniform(0, 20, 71) * (rng.random(71) < 0.5)).astype(np.uint32)
             counts[0] = 1
             weights, expected = np.zeros((2, 71), np.int64)
-            arguments = (counts, np.ascontiguousarray(table), np.int32(counts.sum()), weights)
-            device.launch(weigh, 1, 32, arguments)
+            device.launch(
+                weigh, 1, 32, (counts, np.ascontiguousarray(table), np.int32(counts.sum()), weights)
+            )
             rule.level_weights(counts.astype(np.int64), table, expected)
             assert np.array_equal(weights, expected)
 
 
-def test_gpu_offsets_hold_in_the_largest_data(folder):
-    """N = 16,384, and 2^25 words for 2^30 keys."""
+def offsets_are_right(folder) -> bool:
+    """Whether offsets in the largest arrays are right: N = 16,384, and 2^25 words for 2^30 keys."""
     device = Emulation(folder)
     kernel = device.compile(gpu.source() + OFFSETS, SMALL.macros())["offsets"]
     largest = np.tile([[16383 * 16 + 15], [2**25], [2**25 - 1]], 32).astype(np.int32)
     largest[:, 1:4] = np.array([[2**30 - 1, 16384, 16383], [2**30, 16385, 16384], [7919, 15, 0]]).T
     found = np.zeros(32, np.uint64)
     device.launch(kernel, 1, 32, (*map(np.ascontiguousarray, largest), found))
-    assert found.tolist() == [int(a) * int(b) + int(c) for a, b, c in largest.T]
-    # No factor that grows with the data stands in code that does not leave the offset to `at`.
-    code = re.sub(r"//.*", "", gpu.source()).replace("return row * columns + column", "")
-    assert not re.search(r"\*\s*\(?(?:\w+\.)*(?:words|length)\b|\b(?:words|length)\s*\*", code)
+    return found.tolist() == [int(a) * int(b) + int(c) for a, b, c in largest.T]
+
+
+def products_beside_at(source: str) -> list[str]:
+    """Factors that grow with the data, in code that does not leave the offset to `at`."""
+    code = re.sub(r"//.*", "", source).replace("return row * columns + column", "")
+    return re.findall(r"\*\s*\(?(?:\w+\.)*(?:words|length)\b|\b(?:words|length)\s*\*", code)
+
+
+def test_gpu_offsets_hold_in_the_largest_data(folder):
+    assert offsets_are_right(folder)
+    assert not products_beside_at(gpu.source())
+
+
+# What a test of the kernels has to notice: a text in them, and another in its place.
+MISTAKES = {
+    "vote of some lanes": ("__any_sync(ALL, nearer != 0)", "__any_sync(ALL >> 1, nearer != 0)"),
+    "offset beside at": ("tokens[at(key, length, position)]", "tokens[key * length + position]"),
+    "padding counts": ("(1u << left) - 1 : 0u", "ALL : ALL"),
+    "distances of the step before": ("step.number > 1) move", "step.number > 2) move"),
+    "one level too few": ("complete = levels.complete();", "complete = levels.count > 1;"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_the_gpu_kernels_is_noticed(folder, clustered, monkeypatch, mistake):
+    right, wrong = MISTAKES[mistake]
+    assert right in gpu.source()
+    source = gpu.source().replace(right, wrong)
+    monkeypatch.setattr(gpu, "source", lambda: source)
+    data = clustered(300, 70, 6)
+    if "lane" in mistake:
+        with pytest.raises(AssertionError, match="whole_warp"):
+            Emulation(folder).compile(source, SMALL.macros())
+    elif "offset" in mistake:
+        assert products_beside_at(source) or not offsets_are_right(folder)
+    else:
+        assert not equal_the_reference(Emulation(folder), SMALL, data, 6, 8, rows=slice(0, 8))
 
 
 @pytest.mark.parametrize("vocabulary_size", [6, 300])
@@ -154,8 +191,9 @@ def test_cuda_asks_cupy_for_what_the_kernels_take(folder, clustered, monkeypatch
     data = clustered(40, 70, vocabulary_size, dtype=np.int32)
     settings = {"vocabulary_size": vocabulary_size, "steps": 3, "seed": 0}
     rows = data, data[:10], np.arange(10)
-    expected = oracle.pair_rows(*rows, **settings)
-    assert np.array_equal(gpu.pair_rows(*rows, **settings, progress=False), expected)
+    assert np.array_equal(
+        gpu.pair_rows(*rows, **settings, progress=False), oracle.pair_rows(*rows, **settings)
+    )
     assert cupy.launches == [
         ("pack", (2,), (256,), 0),  # 40 keys, 32 to a block
         ("walk", (8,), (256,), 256 * 20 + 32),  # four blocks on each of two multiprocessors
@@ -182,8 +220,10 @@ def test_gpu_launches_emulated_on_the_cpu_do_not_change_the_result(folder, clust
     assert "20/20" in capsys.readouterr().err
     assert launches.count(6) == 1  # the arguments of `pack`
     other = clustered(40, 70, 6, seed=1)
-    pairs = (engine.pair_rows(other, other, np.arange(40), **settings) for engine in (pairer, oracle))
-    assert np.array_equal(*pairs)
+    assert np.array_equal(
+        pairer.pair_rows(other, other, np.arange(40), **settings),
+        oracle.pair_rows(other, other, np.arange(40), **settings),
+    )
     assert launches.count(6) == 2
 
 

@@ -1,9 +1,10 @@
 """The GPU kernels on a CPU under the sanitizers of g++, for threads, addresses and undefined behaviour.
 
 Every CUDA thread is a thread to ThreadSanitizer, and only barriers order what two of them do (cuda_on_cpu.h).
-To see that this finds what it should, some small kernels are wrong.
+To see that this finds what it should, each barrier is left out in turn, and some small kernels are wrong.
 """
 
+import re
 import subprocess
 from dataclasses import replace
 
@@ -16,6 +17,20 @@ from pairflow.pairing import oracle
 from pairflow.pairing.gpu import engine as gpu
 
 pytestmark = needs_compiler
+_BARRIER = re.compile(r"__sync(threads|warp)\(")
+
+
+def barriers() -> list[tuple[str, int]]:
+    """File and line of the barriers in the kernels."""
+    places = []
+    for line in gpu.source().splitlines():
+        if start := re.match(r'#line 1 "(.*)"', line):
+            file, number = start[1], 0
+            continue
+        number += 1
+        if _BARRIER.search(line.partition("//")[0]):
+            places.append((file, number))
+    return places
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +43,14 @@ def folder(tmp_path_factory):
         if linked.returncode and not IN_CI:
             pytest.skip(f"g++ cannot link {options[-1]}")
     return folder
+
+
+def equals_the_reference(device, layout, data, vocabulary_size, *, steps=3, queries=7) -> bool:
+    """Whether the kernels give the reference's bytes for the first rows; raises what a sanitizer reports."""
+    rows = data[:queries], np.arange(len(data))[:queries]
+    settings = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": 0}
+    emulated = gpu.GpuPairer(device, layout).pair_rows(data, *rows, **settings)
+    return np.array_equal(emulated, oracle.pair_rows(data, *rows, **settings))
 
 
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
@@ -45,12 +68,27 @@ def test_gpu_kernels_have_no_race_and_stay_in_their_memory(
     folder, clustered, sanitizer, rows, length, vocabulary_size, layout
 ):
     data = clustered(rows, length, vocabulary_size, dtype=np.int32)
-    given = data, data[:7], np.arange(len(data))[:7]
-    settings = {"vocabulary_size": vocabulary_size, "steps": 3, "seed": 0}
-    expected = oracle.pair_rows(*given, **settings)
     for backwards in (False, True):
         device = Sanitized(folder, sanitizer, backwards=backwards)
-        assert np.array_equal(gpu.GpuPairer(device, layout).pair_rows(*given, **settings), expected)
+        assert equals_the_reference(device, layout, data, vocabulary_size)
+
+
+def notices_without(place, folder, clustered) -> bool:
+    """Whether a missing barrier shows, by ThreadSanitizer, a wrong result or a halt, in one of two orders."""
+    data = clustered(1100, 12, 6)  # keys for two warps, and steps in which nothing jumps
+    for backwards in (False, True):
+        device = Sanitized(folder, "thread", backwards=backwards, without=place)
+        try:
+            if not equals_the_reference(device, SMALL, data, 6, steps=8):
+                return True
+        except AssertionError:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("place", barriers(), ids=lambda place: "{}:{}".format(*place))
+def test_a_gpu_barrier_that_is_missing_is_noticed(folder, clustered, place):
+    assert notices_without(place, folder, clustered)
 
 
 WRONG = """
