@@ -74,7 +74,7 @@ _DISTANCES = Metric(
     unit="positions",
     better="neither; near pairs leave less to undo",
     pitfalls="sources that equal their data teach nothing; independent ones teach what pairs of `random` "
-    "do, so read it with `symbol_deviation`",
+    "teach, so read it with `symbol_deviation`",
     source="the paper, Figure 2 (`pairflow/metrics/coupling.py`)",
 )
 _SQUARED_DISTANCES = Metric(
@@ -114,8 +114,8 @@ _TRANSPORT = Metric(
     "semidiscrete transport",
     description="For `sdot`: how unequally often rows are drawn (`spread`), how near sources are "
     "(`distance`), and how much a source tells about its row (`information`).",
-    formula="variance of the number of draws of a row over its mean, at 4 draws a row; mean Hamming distance "
-    "(of numbers: squared distance); log M minus the mean entropy of the row given the source",
+    formula="variance of the number of draws of a row, divided by its mean, at 4 draws a row; mean Hamming "
+    "distance (of numbers: squared distance); log M minus the mean entropy of the row given the source",
     unit="none; positions; nats",
     better="neither; spread near 1",
     pitfalls="an unbalanced coupling leaves rows out, and is nearer for this reason; at a spread of 1.1 the "

@@ -16,8 +16,8 @@ _distance = partial(Metric, best="lowest", against="to training data", real="hel
 _chamfer = partial(
     _distance,
     digits=4,
-    description="How far samples are from the data, plus how far the data are from the samples: in the "
-    "first two coordinates, or in all.",
+    description="How far samples are from the data, plus how far the data are from the samples. `chamfer` "
+    "takes the first two coordinates, `chamfer_all` takes all.",
     formula="mean over samples of the smallest squared distance to a training vector, plus the same from "
     "training vectors to samples",
     unit="the data's, squared",

@@ -18,18 +18,18 @@ _count = partial(
 )
 _plausible = partial(
     _count,
-    description="Molecules in which a chemist should find nothing odd. They are different and novel, and "
-    "keep limits that each hold for 95 % of the library. With `chemistry: {plausible: true}`, which "
-    "`pairflow new` writes, reports judge methods by `plausible` first.",
+    description="Molecules in which a chemist should find nothing odd. They are different, novel and within "
+    "limits; each limit holds for 95 % of the library. With `chemistry: {plausible: true}`, which `pairflow "
+    "new` writes, reports judge methods by `plausible` first.",
     formula="number of different canonical SMILES that are in no row and pass five stages. `usual_size`: "
     "enough heavy atoms and heteroatoms (two heteroatoms always suffice). `usual_rings`: few ring systems "
-    "that no training molecule has, and few atoms in the largest ring. A ring system is the rings that "
-    "share atoms, with doubly bound atoms. `usual_atoms`: few atoms whose bonds and neighbours (Morgan, "
-    "radius 1) occur in no training molecule and in fewer than 5 molecules of ZINC-250k. `few_alerts`: no "
-    "alert that is rare in both the training molecules and ZINC-250k, and a low severity score (NIBR). "
-    "Alerts are unwanted groups of PAINS, NIH and BRENK, and odd bonds and charges, such as formamide, "
-    "N-C-N or N-acyl ammonium. `plausible`: a low SA score. All limits are 95 % quantiles of up to 2,000 "
-    "training molecules, each compared with the rest",
+    "that no training molecule has, and few atoms in the largest ring. Rings that share an atom are one "
+    "system, with doubly bound atoms. `usual_atoms`: few atoms whose bonds and neighbours (Morgan, radius "
+    "1) occur in no training molecule and in fewer than 5 molecules of ZINC-250k. `few_alerts`: no alert "
+    "that is rare in both the training molecules and ZINC-250k, and a low severity score (NIBR). Alerts are "
+    "unwanted groups of PAINS, NIH and BRENK, and odd bonds and charges, such as formamide, N-C-N or N-acyl "
+    "ammonium. `plausible`: a low SA score. All limits are 95 % quantiles of up to 2,000 training "
+    "molecules, each compared with the rest",
     unit="molecules",
     better="higher, up to held-out molecules",
     pitfalls="a training molecule with one more carbon often counts; a small library has wider limits; "
@@ -127,7 +127,7 @@ METRICS = {
         description="Different molecules among the valid samples.",
         formula="number of different canonical SMILES, or of whatever `identity` compares",
         unit="molecules",
-        pitfalls="their share falls with the number of samples",
+        pitfalls="their share falls as more samples are drawn",
     ),
     "novel_strict": _count(
         "novel",
@@ -186,7 +186,7 @@ METRICS = {
         'drug activity. It needs `pip install "pairflow[fcd]"` and `chemistry: {fcd: true}`.',
         formula="Fréchet distance between all valid samples and 10,000 training molecules at most",
         unit="none",
-        pitfalls="it falls with the number of valid samples, so compare equal numbers; good models need "
+        pitfalls="it falls as more valid samples are drawn, so compare equal numbers; good models need "
         "10,000",
         source="Preuer et al. 2018 (`pairflow/kinds/molecules/measures/training_molecules.py`)",
     ),
