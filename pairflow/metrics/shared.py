@@ -94,7 +94,7 @@ _DEVIATIONS = Metric(
     description="How far the frequencies of the sources' symbols are from the noise's, and how far they "
     "would be by chance.",
     formula="total variation distance to 1/K, or to the [noise's](method.md#noise-by-frequency) "
-    "frequencies; expected sqrt((K - 1) / (2 pi M N)), or the noise's",
+    "frequencies; by chance sqrt((K - 1) / (2 pi M N)), or its counterpart for the noise",
     unit="none, 0 to 1",
     better="neither; near the expected value",
     pitfalls="it does not see whether positions depend on one another",
