@@ -9,12 +9,13 @@ _path = partial(
     real="held-out data",
     digits=3,
     group="paths",
-    description="What the paths from sources to samples cost, and how far they are from straight lines.",
-    formula="mean over samples of the integral over t of abs(v)^2; of abs(v - (x1 - x0))^2, with x1 the end "
-    "of the path",
+    description="What the paths from sources to samples cost (`path_energy`), and how far they are from "
+    "straight lines (`straightness`).",
+    formula="mean over samples of the integral over t of abs(v)^2, or of abs(v - (x1 - x0))^2, with x1 the "
+    "end of the path",
     unit="the data's, squared",
     better="neither; at a straightness of 0 one Euler step is exact",
-    pitfalls="poor samples may have straight paths; in one step straightness is always 0",
+    pitfalls="poor samples may have straight paths, too; in one step straightness is always 0",
     source="Liu et al. 2023 (`pairflow/flow/continuous.py`)",
 )
 PATHS = {"path_energy": _path("path energy"), "straightness": _path("deviation from straight paths")}
@@ -23,10 +24,10 @@ PATH_GROUP = {"paths": "Paths from source to sample"}
 _text_bound = partial(
     Metric,
     best="lowest",
-    description="`nll_bound` as a perplexity per token, and in bits per character; reports print a ≤ sign.",
+    description="`nll_bound` as a perplexity per token, and in bits per character. Reports print a ≤ sign.",
     formula="exp(nll_bound); nll_bound / ln 2 × tokens / characters, without padding",
     unit="none; bits per character",
-    pitfalls="as for `nll_bound`; perplexities of different tokenisers cannot be compared, bits per "
+    pitfalls="as for `nll_bound`; perplexities of different tokenisers cannot be compared, but bits per "
     "character can",
     source="as for `nll_bound` (`pairflow/kinds/text/page/page.py`)",
 )
@@ -35,13 +36,13 @@ BOUNDS = {
         "NLL bound",
         "lowest",
         digits=3,
-        description="Upper bound on the negative log-likelihood of held-out rows: the last `validation_nll` "
-        "of the training (evaluation `likelihood`).",
+        description="Upper bound on the negative log-likelihood of held-out rows. It is the last "
+        "`validation_nll` of the training (evaluation `likelihood`).",
         formula='the NELBO of the noise (docs/method.md, "Noising and losses"), mean over tokens without '
         "padding",
         unit="nats per token",
-        pitfalls="models of pairs learn from other noise: their bound may be higher, their samples better; "
-        "values of masks (`mdlm`) are not comparable; few rows give a noisy value",
+        pitfalls="models of pairs learn from other noise, so their bound may be higher although their "
+        "samples are better; values of masks (`mdlm`) are not comparable; few rows give a noisy value",
         source="Schiff et al. 2024; Sahoo et al. 2024 (`pairflow/training/objectives.py`, class `Validator`)",
     ),
     "ppl_bound": _text_bound("perplexity bound", digits=2),
@@ -50,11 +51,11 @@ BOUNDS = {
 _LIKELIER = Metric(
     "likelier under their own class",
     "highest",
-    description="How many held-out rows are likelier under their own class than under any other: the more, "
-    "the better the model has learnt its condition. Measured once per training, for one "
-    "property (evaluation `condition`).",
-    formula="share of rows whose bound on -log p (16 draws, the same noise for all classes) is least with "
-    "their own label; for `likelier_by_chance` 1 / number of classes",
+    description="Share of held-out rows that are likelier under their own class than under any other. It "
+    "shows how well the model has learnt its condition. It is measured once per training, for one property "
+    "(evaluation `condition`).",
+    formula="share of rows whose bound on -log p is least with their own label (16 draws, the same noise "
+    "for all classes); for `likelier_by_chance` 1 / number of classes",
     unit="share, 0 to 1",
     better="higher for `likelier_in_class`",
     pitfalls="the standard error is up to 0.5 / √rows; it says nothing about guidance",
@@ -64,34 +65,36 @@ LIKELIHOODS = {**BOUNDS, **dict.fromkeys(("likelier_in_class", "likelier_by_chan
 
 _DISTANCES = Metric(
     "Hamming distances",
-    description="How far sources are from their data, how far independent ones would be, and how far "
-    "uniform ones are from the nearest row. `hamming_share_<d>` is the share of pairs at distance d.",
+    description="Distances of sources from their data. `hamming_independent` is the mean for independent "
+    "sources, and `hamming_nearest` the mean of sources from the nearest row. `hamming_share_<d>` is the "
+    "share of pairs at distance d.",
     formula="mean and standard deviation of the Hamming distances of x0 and x1; N (K - 1) / K; mean over 16 "
-    "to 256 uniform sources of the least distance ([noise by frequency](method.md#noise-by-frequency): of "
-    "its sources)",
+    "to 256 sources of the least distance. With [noise by frequency](method.md#noise-by-frequency) the last "
+    "two are for this noise",
     unit="positions",
     better="neither; near pairs leave less to undo",
     pitfalls="sources that equal their data teach nothing; independent ones teach what pairs of `random` "
-    "do; read it with `symbol_deviation`",
+    "teach, so read it with `symbol_deviation`",
     source="the paper, Figure 2 (`pairflow/metrics/coupling.py`)",
 )
 _SQUARED_DISTANCES = Metric(
     "squared distances",
-    description="For continuous couplings: how far sources are from their data, and how far independent "
-    "ones would be; the share of the data that is reached; how far a walk ends from its data point.",
+    description="For continuous couplings. How far sources are from their data, and how far independent "
+    "ones would be. `reached` is the share of the data that is reached, and `moved` how far a walk ends "
+    "from its data point.",
     formula="mean of abs(x1 - x0)^2; d + mean of abs(x1)^2; distinct data points over pairs; mean of "
     "abs(end - x1)",
     unit="the data's, squared; a share; the data's",
     better="neither; about 63.2 % of the data are reached",
-    pitfalls="at a large `moved` the pairing has too few steps",
+    pitfalls="a large `moved` means that the pairing has too few steps",
     source="the paper, appendix E (`pairflow/metrics/coupling.py`)",
 )
 _DEVIATIONS = Metric(
     "deviation from noise",
     description="How far the frequencies of the sources' symbols are from the noise's, and how far they "
     "would be by chance.",
-    formula="total variation distance of the sources' symbol frequencies to 1/K, or to the "
-    "[noise's](method.md#noise-by-frequency); expected sqrt((K - 1) / (2 pi M N)), or the noise's",
+    formula="total variation distance to 1/K, or to the [noise's](method.md#noise-by-frequency) "
+    "frequencies; by chance sqrt((K - 1) / (2 pi M N)), or its counterpart for the noise",
     unit="none, 0 to 1",
     better="neither; near the expected value",
     pitfalls="it does not see whether positions depend on one another",
@@ -100,8 +103,8 @@ _DEVIATIONS = Metric(
 _ADOPTED = Metric(
     "your own pairs",
     "lowest",
-    description="In your own pairs: training rows without a pair, and pairs left out because their x1 is "
-    "held out.",
+    description="In your own pairs: training rows without a pair, and pairs that were left out because "
+    "their x1 is held out.",
     formula="training rows that are no x1; pairs whose x1 is only a held-out row",
     unit="rows; pairs",
     pitfalls="models never train on unpaired rows, so results also depend on which rows have pairs",
@@ -109,20 +112,20 @@ _ADOPTED = Metric(
 )
 _TRANSPORT = Metric(
     "semidiscrete transport",
-    description="For `sdot`: how unequally often rows are drawn, how near sources are, and how much a "
-    "source tells about its row.",
-    formula="variance of the number of draws of a row over its mean, at 4 draws a row; mean Hamming distance "
-    "(of numbers: squared distance); log M minus the mean entropy of the row given the source",
+    description="For `sdot`: how unequally often rows are drawn (`spread`), how near sources are "
+    "(`distance`), and how much a source tells about its row (`information`).",
+    formula="variance of the number of draws of a row, divided by its mean, at 4 draws a row; mean Hamming "
+    "distance (of numbers: squared distance); log M minus the mean entropy of the row given the source",
     unit="none; positions; nats",
     better="neither; spread near 1",
-    pitfalls="an unbalanced coupling is nearer because it leaves rows out; at a spread of 1.1 the rows' "
-    "probabilities vary by 16 % (standard deviation)",
+    pitfalls="an unbalanced coupling leaves rows out, and is nearer for this reason; at a spread of 1.1 the "
+    "rows' probabilities vary by 16 % (standard deviation)",
     source="new sources (`pairflow/pairing/transport.py`)",
 )
 _COVERAGE = Metric(
     "coverage",
     "highest",
-    description="How much of the data the closed-form forward velocity reaches from noise.",
+    description="How much of the data is reached from noise by the closed-form forward velocity.",
     formula="different rows that are reached / M; for k independent draws 1 - (1 - 1/M)^k",
     unit="share, 0 to 1; `unique_reached` rows",
     pitfalls="M independent draws reach only 63 %; fewer forward steps (`pairing: {coverage_steps: 12}`) "
@@ -143,14 +146,14 @@ PAIRS = {
 _CORRELATION = Metric(
     "total correlation",
     "lowest",
-    description="How much the tokens of a sample depend on one another, given its source. `_se` is the "
-    "standard error over sources, and `_ceiling` the value for unrelated data rows. `correlation: "
+    description="How much the tokens of a sample depend on one another, once its source is given. `_se` is "
+    "the standard error over sources, and `_ceiling` the value for unrelated data rows. `correlation: "
     "{methods: [udlm, random]}` chooses methods.",
-    formula="sum_i H(x^i) - H(x), with entropies from counts over the samples of one source; mean over "
+    formula="sum_i H(x^i) - H(x), with entropies H from counts over the samples of one source; mean over "
     "sources",
     unit="bits",
     better="lower, because few steps draw positions independently",
-    pitfalls="at few samples per source it is nearly all bias; never read it without its ceiling",
+    pitfalls="with few samples per source it is nearly all bias, so never read it without its ceiling",
     source="Watanabe 1960; the paper's protocol (`pairflow/metrics/correlation.py`)",
 )
 CORRELATIONS = dict.fromkeys(

@@ -99,9 +99,10 @@ _frechet = partial(
     _by_features,
     best="lowest",
     log=True,
-    description="How far samples are from real images by the features of a network: FID if it is Inception "
-    "with its published weights.",
-    formula="|m1 - m2|² + trace(C1 + C2 - 2 (C1 C2)^(1/2)), with means m and covariances C of both features",
+    description="How far samples are from real images by the features of a network. It is called FID if "
+    "this is Inception with its published weights.",
+    formula="|m1 - m2|² + trace(C1 + C2 - 2 (C1 C2)^(1/2)), with means m and covariances C of the features "
+    "of both",
     unit="none",
     pitfalls="compare only equal numbers of samples and the same network",
     source="Heusel et al. 2017 (`pairflow/metrics/frechet.py`)",
@@ -109,12 +110,12 @@ _frechet = partial(
 _neighbours = partial(Metric, against="to the nearest {} image", real="real images", group="neighbours")
 _nearest = partial(
     _neighbours,
-    description="How far a sample is from the nearest training image, and how similar it is to the most "
-    "similar one.",
+    description="How far a sample is from the nearest training image (`nn_l2`), and how similar it is to "
+    "the most similar one (`nn_cosine`).",
     formula="mean over samples of the smallest L2 distance of pixels, or of the largest cosine of features",
     unit="pixel values of 0 to 255; none, at most 1",
     better="neither; samples much nearer than real images are copies",
-    pitfalls="distances of pixels say little about content; compare only cosines by the same network",
+    pitfalls="distances of pixels say little about content; compare cosines only by the same network",
     source="exact search (`pairflow/kinds/images/measures.py`)",
 )
 METRICS = {
@@ -123,7 +124,8 @@ METRICS = {
     "is": _by_features(
         "IS",
         "highest",
-        description="Inception Score: whether each sample looks like one class, and all together like many.",
+        description="Inception Score: high if each sample looks like one class, and all samples together "
+        "like many classes.",
         formula="exp(mean over samples x of KL(p(y|x) || p(y))), the mean of ten parts",
         unit="none, 1 to the number of classes",
         pitfalls="it never looks at real data: one perfect image of each class is enough",
@@ -137,7 +139,7 @@ METRICS = {
         chart=False,
         features=False,
         description="Samples that equal a training image, pixel by pixel.",
-        formula="number of samples at distance 0 over all samples",
+        formula="number of samples at distance 0 / number of samples",
         unit="share, 0 to 1",
         better="lower",
         pitfalls="a copy with one changed pixel does not count; read it with `nn_l2`",

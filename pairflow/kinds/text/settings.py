@@ -69,7 +69,8 @@ _text = partial(Metric, real="held-out text")
 _repeats = partial(_text, chart=False, group="repeats")
 _four_grams = partial(
     _repeats,
-    description="Repeated n-grams of four tokens: within a sample, and among all samples.",
+    description="Four tokens in a row (4-grams): the share that repeats within a sample, and the share of "
+    "different ones among all samples.",
     formula="mean over samples of 1 - different 4-grams / 4-grams; different 4-grams / 4-grams of all "
     "samples",
     unit="shares, 0 to 1",
@@ -87,21 +88,20 @@ METRICS = {
         formula="exp(-mean over all tokens of all samples of ln p(token | tokens before it in its row))",
         unit="none, from 1 to about K",
         better="lower, at equal entropy",
-        pitfalls="dull and repeated text has a low value; it is not the paper's `gen_ppl`",
+        pitfalls="dull and repeated text has a low value, too; it is not the paper's `gen_ppl`",
         source="Kneser and Ney 1995; Chen and Goodman 1999 (`pairflow/kinds/text/kneser_ney.py`)",
     ),
     "gen_ppl": _text(
         "generative perplexity",
         "lowest",
         log=True,
-        description="The generative perplexity of decoded samples, by GPT-2 large, with `judge: {gen_ppl: "
-        "true}`.",
+        description="Perplexity of decoded samples by GPT-2 large. It needs `judge: {gen_ppl: true}`.",
         formula="exp(sum of -ln p(token | tokens before it) / number of such tokens), without the first "
         "token of each sample. Samples are decoded without `[PAD]` and `[MASK]`, but with `[CLS]` and "
-        "`[SEP]`; only the first N of GPT-2's tokens count",
+        "`[SEP]`. Only the first N of GPT-2's tokens count",
         unit="none, from 1 to 50,257",
         better="lower, at equal entropy",
-        pitfalls="as for `judge_ppl`; compare only equal truncation and special tokens",
+        pitfalls="as for `judge_ppl`; compare only values with equal truncation and special tokens",
         source="Radford et al. 2019; Lou et al. 2024 (`pairflow/kinds/text/gpt2.py`)",
     ),
     "entropy": _text(
@@ -112,13 +112,13 @@ METRICS = {
         "tokens",
         unit="nats, 0 to ln N",
         better="neither; near held-out text",
-        pitfalls="it sees neither the order of tokens nor whether samples are all alike",
+        pitfalls="it sees neither the order of tokens nor whether all samples are alike",
         source="Shannon 1948 (`pairflow/kinds/text/ngrams.py`)",
     ),
     "known_words": _text(
         "share of known words",
         "highest",
-        description="Words of samples that also occur in the training text.",
+        description="Share of the samples' words that also occur in the training text.",
         formula="number of such words / number of words, without the first and last word of a packed row",
         unit="share, 0 to 1",
         better="higher, up to held-out text",
@@ -130,12 +130,13 @@ METRICS = {
         "lowest",
         against="to held-out text",
         group="ngrams",
-        description="How far the frequencies of trigrams, three tokens in a row, are from held-out rows.",
-        formula="sqrt(1/2 KL(p || m) + 1/2 KL(q || m)) in bits, of the frequencies p in samples and q in "
-        "held-out rows, m = (p + q) / 2",
+        description="How far the frequencies of trigrams (three tokens in a row) are from their frequencies "
+        "in held-out rows.",
+        formula="sqrt(1/2 KL(p || m) + 1/2 KL(q || m)) in bits, with frequencies p in samples, q in "
+        "held-out rows, and m = (p + q) / 2",
         unit="none, 0 to 1",
         better="lower, down to the floor",
-        pitfalls="it is large for few samples of any text; compare only equal numbers",
+        pitfalls="few samples of any text have a large value, so compare only equal numbers",
         source="Lin 1991; Endres and Schindelin 2003 (`pairflow/kinds/text/ngrams.py`)",
     ),
     "rep_4": _four_grams("repeated 4-grams of a sample"),

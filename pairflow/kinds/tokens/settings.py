@@ -22,26 +22,27 @@ _ngrams = partial(
     Metric,
     best="lowest",
     against="to held-out rows",
-    description="Total variation distance between samples and held-out rows, in pairs of neighbouring tokens "
-    "and in single tokens.",
+    description="Total variation distance between samples and held-out rows: of pairs of neighbouring "
+    "tokens, and of single tokens.",
     formula="mean over positions i < N of 1/2 sum_ab abs(p_i(a, b) - q_i(a, b)), with a at position i and b "
     "at position i + 1; mean over i of 1/2 sum_a abs(p_i(a) - q_i(a))",
     unit="none, 0 to 1",
     better="lower, down to the floor",
     pitfalls="with few rows and many symbols even real rows are far apart; after one step single tokens may "
-    "be good and pairs bad",
+    "be good but pairs bad",
     source="counted (`pairflow/kinds/tokens/measure.py`)",
 )
 _rows = partial(Metric, group="rows")
 _copies = partial(
     _rows,
     chart=False,
-    description="Samples that equal a training row in all positions, and different rows among the samples.",
+    description="`copies`: samples that equal a training row in all positions. `distinct`: different rows "
+    "among the samples.",
     formula="number of such samples / B; number of different samples / B",
     unit="share of samples",
     better="neither; near the floor",
-    pitfalls="short rows of few symbols equal one another by chance; far below the floor of `distinct` the "
-    "model repeats itself",
+    pitfalls="short rows of few symbols equal one another by chance; if `distinct` is far below its floor, "
+    "the model repeats itself",
     source="counted (`pairflow/kinds/tokens/measure.py`)",
 )
 METRICS = {

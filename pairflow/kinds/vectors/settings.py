@@ -16,13 +16,13 @@ _distance = partial(Metric, best="lowest", against="to training data", real="hel
 _chamfer = partial(
     _distance,
     digits=4,
-    description="How far samples are from the data, and the data from the samples, in the first two "
-    "coordinates or in all.",
+    description="How far samples are from the data, plus how far the data are from the samples. `chamfer` "
+    "takes the first two coordinates, `chamfer_all` takes all.",
     formula="mean over samples of the smallest squared distance to a training vector, plus the same from "
     "training vectors to samples",
     unit="the data's, squared",
     better="lower, down to the floor",
-    pitfalls="it grows with fewer samples; two coordinates say nothing of the others",
+    pitfalls="it grows with fewer samples; two coordinates say nothing about the others",
     source="the paper, appendix E, which does not print the formula (`pairflow/metrics/continuous.py`)",
 )
 METRICS = {
@@ -31,9 +31,10 @@ METRICS = {
     "w2": _distance(
         "2-Wasserstein distance",
         digits=3,
-        description="The exact 2-Wasserstein distance of samples and training vectors, in all coordinates.",
-        formula="square root of the least mean of abs(a_i - b_order(i))^2 over all orders; at most 1,000 "
-        "points",
+        description="The exact 2-Wasserstein distance between samples and training vectors, in all "
+        "coordinates.",
+        formula="square root of the least mean of abs(a_i - b_order(i))^2 over all orders of the vectors b; "
+        "at most 1,000 points",
         unit="the data's",
         better="lower, down to the floor, which is above 0",
         pitfalls="with few points and many coordinates the floor hides differences",

@@ -18,18 +18,18 @@ _count = partial(
 )
 _plausible = partial(
     _count,
-    description="Molecules in which a chemist should find nothing odd: they are different, novel, and "
-    "within limits that hold for 95 % of the library. With `chemistry: {plausible: true}`, which `pairflow "
-    "new` writes, methods are judged by `plausible` first.",
-    formula="number of different canonical SMILES that no row has and that pass these stages, one after "
-    "the other. `usual_size`: enough heavy atoms and heteroatoms (two heteroatoms always suffice). "
-    "`usual_rings`: few ring systems that no training molecule has, and few atoms in the largest ring. "
-    "Rings that share an atom, with doubly bound atoms, are one system. `usual_atoms`: few atoms whose "
-    "bonds and neighbours (Morgan, radius 1) occur in no training molecule and in fewer than 5 molecules "
-    "of ZINC-250k. `few_alerts`: no alert that is rare both in the training molecules and in ZINC-250k, "
-    "and a low severity score (NIBR). Alerts are groups of PAINS, NIH and BRENK, and odd bonds and charges "
-    "such as formamide, N-C-N or N-acyl ammonium. `plausible`: a low SA score. All limits are 95 % "
-    "quantiles of up to 2,000 training molecules, each compared with the rest",
+    description="Molecules in which a chemist should find nothing odd. They are different, novel and within "
+    "limits; each limit holds for 95 % of the library. With `chemistry: {plausible: true}`, which `pairflow "
+    "new` writes, reports judge methods by `plausible` first.",
+    formula="number of different canonical SMILES that are in no row and pass five stages. `usual_size`: "
+    "enough heavy atoms and heteroatoms (two heteroatoms always suffice). `usual_rings`: few ring systems "
+    "that no training molecule has, and few atoms in the largest ring. Rings that share an atom are one "
+    "system, with doubly bound atoms. `usual_atoms`: few atoms whose bonds and neighbours (Morgan, radius "
+    "1) occur in no training molecule and in fewer than 5 molecules of ZINC-250k. `few_alerts`: no alert "
+    "that is rare in both the training molecules and ZINC-250k, and a low severity score (NIBR). Alerts are "
+    "unwanted groups of PAINS, NIH and BRENK, and odd bonds and charges, such as formamide, N-C-N or N-acyl "
+    "ammonium. `plausible`: a low SA score. All limits are 95 % quantiles of up to 2,000 training "
+    "molecules, each compared with the rest",
     unit="molecules",
     better="higher, up to held-out molecules",
     pitfalls="a training molecule with one more carbon often counts; a small library has wider limits; "
@@ -41,7 +41,7 @@ _spelling = partial(
     _count,
     chart=False,
     group="spellings",
-    description="The same counts on the strings themselves, as the paper has them.",
+    description="The same counts for strings instead of molecules, as in the paper.",
     formula="number of different valid strings; number of these that are not in the data set",
     unit="strings",
     better="higher; lower if it is called *off the rules*",
@@ -53,21 +53,20 @@ _reason = partial(
     best="",
     chart=False,
     group="reasons",
-    description="Invalid samples by the first reason. *Empty*: only padding. *Syntax*: not a SMILES, such "
-    "as an open branch. *Ring closure*: a ring stays open, closes onto its own atom, or joins bonded "
-    "atoms. *Valence*: too many bonds. *Aromaticity*: an aromatic atom is outside a ring, or the bonds "
-    "cannot alternate.",
-    formula="number of samples; with `valid` they add up to all",
+    description="Invalid samples by their first fault. *Empty*: only padding. *Syntax*: not a SMILES; for "
+    "example, a branch stays open. *Ring closure*: a ring stays open, closes onto its own atom, or joins "
+    "bonded atoms. *Valence*: too many bonds. *Aromaticity*: an aromatic atom is outside a ring, or the "
+    "bonds cannot alternate.",
+    formula="number of samples; with `valid` they add up to all samples",
     better="lower",
     pitfalls="only the first of several faults counts",
 )
 _in_class = partial(
     _count,
-    description="Valid samples in the class that was asked for, such as `qed=high`, for properties that "
-    "RDKit computes. With several properties, `in_class` counts samples that meet all.",
-    formula="number of valid strings whose value lies between the class's thresholds, which are quantiles "
-    "of the training molecules",
-    pitfalls="repeats count; a model that ignores the class reaches the share of the class",
+    description="Valid samples in the class that was asked for, such as `qed=high`. RDKit computes the "
+    "property. With several properties, `in_class` counts samples that meet all.",
+    formula="number of valid strings in the class, whose thresholds are quantiles of the training molecules",
+    pitfalls="repeats count; a model that ignores the class still reaches the share of the class",
     source="RDKit (`pairflow/kinds/molecules/structures/descriptors.py`)",
 )
 _target = partial(
@@ -79,8 +78,8 @@ _target = partial(
 _structure = partial(_count, chart=False, group="structure")
 _scaffold = partial(
     _structure,
-    description="Different Bemis-Murcko scaffolds (rings and what links them), and the ones that no "
-    "training molecule has.",
+    description="Different Bemis-Murcko scaffolds: rings and what links them. `novel_scaffolds` counts only "
+    "scaffolds that no training molecule has.",
     formula="number of different scaffolds",
     unit="scaffolds",
     pitfalls="both grow with the number of valid molecules; a novel scaffold may be impossible",
@@ -89,9 +88,9 @@ _scaffold = partial(
 _common = partial(
     _structure,
     best="",
-    description="Different valid samples with one of the ten most common training scaffolds, or with its "
-    "framework (all atoms carbon, all bonds single). Their number shows whether a model has learnt the "
-    "cores of a series.",
+    description="Different valid molecules with one of the ten most common training scaffolds, or with the "
+    "framework of one (all atoms carbon, all bonds single). Both show whether a model has learnt the cores "
+    "of a series.",
     formula="number of different molecules",
     unit="molecules",
     better="neither; near held-out molecules",
@@ -104,9 +103,9 @@ _property = partial(
     _likeness,
     best="lowest",
     group="properties",
-    description="How far the distributions of samples and of training molecules are apart in drug-likeness "
-    "(QED, 0 to 1), synthetic accessibility (SA score: 1 is easy, 10 hard), octanol-water partition (logP) "
-    "or weight.",
+    description="How far samples and training molecules differ in the distribution of a property: "
+    "drug-likeness (QED, 0 to 1), synthetic accessibility (SA score: 1 is easy, 10 hard), octanol-water "
+    "partition (logP) or weight.",
     formula="Wasserstein-1 distance of different valid samples to training molecules (20,000 at most)",
     unit="the property's; g/mol for the weight",
     pitfalls="few valid molecules make it larger",
@@ -121,19 +120,19 @@ METRICS = {
         leads_as="the number of valid molecules",
         description="Samples that are not empty and that RDKit reads.",
         formula="number of samples with a molecule",
-        pitfalls="repeats count; read it with `unique_strict`",
+        pitfalls="repeats count, so read it with `unique_strict`",
     ),
     "unique_strict": _count(
         "unique",
         description="Different molecules among the valid samples.",
         formula="number of different canonical SMILES, or of whatever `identity` compares",
         unit="molecules",
-        pitfalls="the share falls with the number of samples",
+        pitfalls="their share falls as more samples are drawn",
     ),
     "novel_strict": _count(
         "novel",
-        description="Different molecules that are in no row of the data set. Rows that were left out of the "
-        "training count, too.",
+        description="Different molecules that no row of the data set has, not even a row that was left out "
+        "of the training.",
         formula="number of canonical SMILES, or of whatever `identity` compares, that no row has",
         unit="molecules",
         better="higher; lower if it is called *off the rules*",
@@ -162,14 +161,15 @@ METRICS = {
         description="How different the valid molecules of one trial are from one another.",
         formula="1 - mean Tanimoto similarity over all pairs of different molecules (Morgan, radius 2, "
         "2,048 bits)",
-        pitfalls="nonsense is diverse; compare with training molecules",
+        pitfalls="nonsense is diverse, too; compare with training molecules",
         source="Benhenda 2017 (`pairflow/kinds/molecules/structures/similarity.py`)",
     ),
     "nn_similarity": _likeness(
         "similarity to the nearest training molecule",
         group="structure",
-        description="How similar different valid molecules are to the nearest training molecule.",
-        formula="mean over molecules of the largest Tanimoto similarity (Morgan) to a training molecule",
+        description="How similar a valid molecule is to the nearest training molecule.",
+        formula="mean over different molecules of the largest Tanimoto similarity (Morgan) to a training "
+        "molecule",
         better="neither; at 1 all are copies",
         pitfalls="it rises with the size of the training set",
         source="RDKit (`pairflow/kinds/molecules/measures/chemistry.py`)",
@@ -182,11 +182,12 @@ METRICS = {
         "FCD",
         best="lowest",
         group="properties",
-        description="Fréchet ChemNet Distance to the training molecules, by a network for drug activity. It "
-        'needs `pip install "pairflow[fcd]"` and `chemistry: {fcd: true}`.',
+        description="Fréchet ChemNet Distance: how far samples are from training molecules by a network for "
+        'drug activity. It needs `pip install "pairflow[fcd]"` and `chemistry: {fcd: true}`.',
         formula="Fréchet distance between all valid samples and 10,000 training molecules at most",
         unit="none",
-        pitfalls="it falls with the number of valid samples: compare equal numbers, for good models 10,000",
+        pitfalls="it falls as more valid samples are drawn, so compare equal numbers; good models need "
+        "10,000",
         source="Preuer et al. 2018 (`pairflow/kinds/molecules/measures/training_molecules.py`)",
     ),
     **{
@@ -195,9 +196,9 @@ METRICS = {
     },
     "nearest_in_class": _target(
         "nearest training molecule in the class asked for",
-        description="Valid samples whose nearest training molecule is in the class that was asked for; the "
-        "classes are from a column of your table, such as `pIC50`.",
-        formula="number of samples; nearest by Tanimoto similarity (Morgan, radius 2, 2,048 bits), among "
+        description="Valid samples whose nearest training molecule is in the class that was asked for. "
+        "Classes come from a column of your table, such as `pIC50`.",
+        formula="number of samples; nearest by Tanimoto similarity (Morgan, radius 2, 2,048 bits) among "
         "molecules with a value",
         better="higher than `nearest_by_chance`",
         pitfalls="repeats count; similar molecules may have other values",
@@ -205,9 +206,9 @@ METRICS = {
     "nearest_by_chance": _target(
         "nearest training molecule in that class by chance",
         best="",
-        description="What `nearest_in_class` would be, about, if the model ignored the class.",
+        description="About what `nearest_in_class` would be if the model ignored the class.",
         formula="sum over valid samples of the share of their class among training molecules with a value",
-        pitfalls="samples from one part of the library differ from chance anyway; compare with guidance 0",
+        pitfalls="samples from one part of the library differ from chance anyway, so compare with guidance 0",
     ),
 }
 # Labels for a data set that has every molecule that follows its rules: a novel molecule breaks the rules.
