@@ -93,9 +93,9 @@ class ImageFloor(Floor[FloorSettings, RealImages]):
     def measure(self, settings: FloorSettings, real: RealImages, machine: "Machine") -> "Measurement":
         """Compute the noise floor: the same distances as for samples, between two sets of real images.
 
-        Each trial draws from one half of the training images. They are compared with the other half (train)
-        and with all test images (test). The distance to the nearest training image is measured on test
-        images. Without test images only `train` is measured.
+        Each trial draws images from one half of the training images, and compares them with the other half
+        (train) and with all test images (test). The distance to the nearest training image is measured on
+        test images. Without test images only `train` is measured.
         """
         from pairflow.kinds.images.measure import measure_floor
 
