@@ -110,9 +110,7 @@ class CoverSettings(Settings):
 class TrainSettings(Settings):
     """Settings of `pairflow train`: what a model depends on besides the data rows or pairs."""
 
-    method: str = Field(
-        description=f"Base method: {KNOWN}. P is a number of random subsets, and <name> names pairs of your own."
-    )
+    method: str = Field(description=f"Base method: {KNOWN}. P: random subsets; <name>: pairs of your own.")
     seed: Seed = Field(0, description="Seed of weights, data order, noise and dropout.")
     network: Network = Field(description='Network as JSON, e.g. \'{"name": "mlp", "width": 384}\'.')
     training: BaseTraining

@@ -272,7 +272,7 @@ class CommonDemand(GuidedUpdate):
         ge=1,
         le=10_000,
         description="Number of sampling steps (number of function evaluations, NFE). Optional if --model is "
-        "the folder of an experiment, whose metrics then decide.",
+        "the folder of an experiment: its metrics then decide.",
     )
     prefix: str | None = Field(None, min_length=1, description="Start of every sample, as SMILES or text.")
     template: str | None = Field(

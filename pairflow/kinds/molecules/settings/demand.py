@@ -94,8 +94,8 @@ class MoleculeDemand(CommonDemand):
     properties: bool = Field(
         False,
         description="Add QED, synthetic accessibility, logP, molecular weight in g/mol, Murcko scaffold and "
-        "InChIKey; also the measures behind --plausible, if the model has the norms of its training "
-        "molecules.",
+        "InChIKey; also the measures behind --plausible, if the model knows what is usual in its "
+        "training molecules.",
     )
     nearest: bool = Field(
         False,
