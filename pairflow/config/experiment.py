@@ -86,8 +86,8 @@ class Pairing(Settings):
         None,
         ge=1,
         le=10_000,
-        description="Forward steps of the measurement `coverage`. Default: as many as `steps`. Fewer steps "
-        "reach fewer rows.",
+        description="Forward steps of the measurement `coverage`. Default: `steps`. Fewer steps reach fewer "
+        "rows.",
     )
     pool: Pool = None
     tau: Tau = TAU

@@ -252,7 +252,7 @@ class Correlation(ModelCorrelation):
 class RealDraws(Settings):
     """Settings for drawing real rows, which are then measured as if they were samples."""
 
-    samples: int = Field(1024, ge=1, le=10**7, description="Rows per trial, at most as many as there are.")
+    samples: int = Field(1024, ge=1, le=10**7, description="Rows per trial; all rows, if there are fewer.")
     trials: Trials = 10
     seed: Seed = Field(0, description="Seed of the random draws.")
 

@@ -27,8 +27,8 @@ def main(settings: CorrelateSettings, model: Path, tokens: Path, out: Path, resu
     total correlation, in bits, from plug-in entropies.
 
     The ceiling is the same estimate for independent draws from the training rows. There are as many groups of
-    draws as source states, but at most 20,000. An interrupted run resumes, and its output has the same bytes
-    as that of an uninterrupted run.
+    draws as source states, but at most 20,000. An interrupted run resumes, and gives the
+    same bytes.
     """
     from pairflow.metrics.correlation import data_total_correlation, describe
     from pairflow.runtime.device import choose
