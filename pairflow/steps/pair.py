@@ -28,14 +28,14 @@ class _Shard(click.ParamType):
 @step(PairSettings)
 @existing(
     "--tokens",
-    help="Token rows: Parquet from `pairflow preprocess`; or your own, one per data point, as a "
-    "two-dimensional array of integers (.npy, .npz, .pt), a column of lists of integers (.parquet), or a "
-    "stream of integers (.bin).",
+    help="Token rows of `pairflow preprocess` (Parquet). Or your own, one per data point: a two-dimensional "
+    "array of integers (.npy, .npz, .pt), a column of lists of integers (.parquet), or a stream of "
+    "integers (.bin).",
 )
 @out(
     "--out",
-    help="Output file, one row per data point, in data order: the pairs x0, x1 (.parquet), or only the "
-    "sources x0 as an array of the smallest integer type that holds K (.npy).",
+    help="Output file, with one row per data point, in data order. It has the pairs x0, x1 (.parquet), or "
+    "only the sources x0 (.npy), in the smallest integer type that holds K.",
 )
 @click.option("--vocabulary-size", type=int, help="Number of symbols K; needed only for rows of your own.")
 @setting_options(RowLayout)

@@ -27,7 +27,7 @@ AnySettings = SampleSettings | DemandSettings | FlowSampleSettings
 )
 @out(
     "--out",
-    help="Output file: token rows (Parquet); with --count, molecules (.smi, .csv, .xlsx, .sdf or .parquet, "
+    help="Output file: token rows (Parquet). With --count: molecules (.smi, .csv, .xlsx, .sdf or .parquet, "
     "or .html for a page to look through), text (.txt, .csv) or images (.png, .npy).",
 )
 @resumable

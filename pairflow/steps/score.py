@@ -15,9 +15,9 @@ from pairflow.steps.options import any_model, on_device, out
 @any_model(
     "--model",
     required=True,
-    help="The model: its folder, or the folder of a finished experiment, whose metrics then choose the "
-    "model; a ZIP archive of the model, or the archive's address; hf:owner/name on the Hugging Face "
-    "Hub; or the name of a model that comes with pairflow (zinc250k).",
+    help="The model: its folder; a ZIP archive of this folder, or the archive's address; hf:owner/name on "
+    "the Hugging Face Hub; or the name of a model that comes with pairflow (zinc250k). It may also be "
+    "the folder of a finished experiment, whose metrics then choose the model.",
 )
 @any_model(
     "--against",

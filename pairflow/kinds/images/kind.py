@@ -80,8 +80,8 @@ class ImageReference(Reference[ComparisonSettings, RealImages]):
         self, settings: ComparisonSettings, samples: Path, real: RealImages, machine: "Machine"
     ) -> "Measurement":
         """Compare each trial's images with training and test images by Fréchet distance (`fid` or `fd`),
-        Inception Score (`is`) and nearest images; average the energy and the straightness of a continuous
-        flow's paths."""
+        Inception Score (`is`) and nearest images. Of a continuous flow, also average the energy and the
+        straightness of its paths."""
         from pairflow.kinds.images.measure import measure_samples
 
         return measure_samples(settings, samples, real, machine)

@@ -94,8 +94,8 @@ class MoleculeDemand(CommonDemand):
     properties: bool = Field(
         False,
         description="Add QED, synthetic accessibility, logP, molecular weight in g/mol, Murcko scaffold and "
-        "InChIKey; also the measures behind --plausible, if the model knows what is usual in its "
-        "training molecules.",
+        "InChIKey. If the model knows what is usual in its training molecules, the measures behind "
+        "--plausible are added, too.",
     )
     nearest: bool = Field(
         False,

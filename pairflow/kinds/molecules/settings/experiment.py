@@ -155,7 +155,7 @@ class Conditioning(Settings):
     replicates: Replicates = Field(
         "median",
         description="Which value counts if the column has several for one molecule: the first, the median "
-        "(of classes the most frequent), or none of them (reject).",
+        "(the most frequent class), or none of them (reject).",
     )
 
     def name(self) -> str:
@@ -374,7 +374,7 @@ class NewLibrary(LibraryRules, NewSettings):
     replicates: Replicates = Field(
         "median",
         description="Which value counts if the column of --condition has several for one molecule: the "
-        "first, the median (of classes the most frequent), or none of them (reject).",
+        "first, the median (the most frequent class), or none of them (reject).",
     )
     split: Split = "random"
     split_column: SplitColumn = None

@@ -25,7 +25,8 @@ from pairflow.steps.options import existing, out, quiet, threads
     "--out",
     required=False,
     help="Output file with a line for each molecule (.csv, .xlsx, .parquet, or .html for a page to look "
-    "through): whether it is valid, known and plausible, its properties, alerts and nearest neighbour.",
+    "through). It says whether the molecule is valid, known and plausible, with its properties, alerts "
+    "and nearest neighbour.",
 )
 @threads
 @quiet
