@@ -54,7 +54,7 @@ class RowLayout(Settings):
     )
     dtype: Literal["uint8", "uint16", "int32", "uint32", "int64"] | None = Field(
         None,
-        description="Type of the numbers in a .bin file: uint16 in nanoGPT's.",
+        description="Type of the numbers in a .bin file; nanoGPT's have uint16.",
     )
     length: int | None = Field(
         None,

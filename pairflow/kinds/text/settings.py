@@ -179,8 +179,8 @@ class TextExperiment(Settings):
 class Text(DataSettings):
     """Text, as rows of N tokens.
 
-    The text is cut into three parts, in this order: training, validation, and a part from which only the
-    judge learns, a language model that measures the perplexity of samples.
+    The text is cut into three parts, in this order: training, validation, and a part for the judge
+    only. The judge is a language model that measures the perplexity of samples.
     """
 
     kind = "text"

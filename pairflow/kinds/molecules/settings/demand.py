@@ -72,7 +72,7 @@ class MoleculeDemand(CommonDemand):
     )
     noise: Annotated[str, AfterValidator(_require_noises)] = Field(
         "0.1",
-        description="With --like: share of a molecule's tokens that is drawn again, or a range such as "
+        description="Share of a molecule's tokens that --like draws again, or a range such as "
         f"0.02:0.2, of which {NOISES} values take turns.",
     )
     neutral: bool = Field(
