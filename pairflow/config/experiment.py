@@ -71,13 +71,14 @@ class Pairing(Settings):
         20,
         ge=1,
         le=10_000,
-        description="Steps of the pairing (T): from data to source, or in a continuous flow the other way.",
+        description="Steps of the pairing (T): from data to source; in a continuous flow, from source to "
+        "data.",
     )
     subsets: Literal["auto"] | None = Field(
         None,
-        description="`auto`: `pairflow` divides the rows at random into subsets of at most `keys` rows, and "
-        "pairs each by itself, so that its time grows in proportion to the rows. Default: one subset. The "
-        "method `pairflow-sub<P>` always has P.",
+        description="`auto`: the method `pairflow` divides the rows at random into subsets of at most "
+        "`keys` rows, and pairs each subset separately. So its time grows in proportion to the rows. "
+        "Default: one subset. The method `pairflow-sub<P>` always has P subsets.",
     )
     keys: Keys = KEYS
     coverage: bool = Field(False, description="Measure the share of data that the forward velocity reaches.")
@@ -85,7 +86,8 @@ class Pairing(Settings):
         None,
         ge=1,
         le=10_000,
-        description="Forward steps of that measurement. Default: as many as `steps`. Fewer steps reach less.",
+        description="Forward steps of the measurement `coverage`. Default: `steps`. Fewer steps reach fewer "
+        "rows.",
     )
     pool: Pool = None
     tau: Tau = TAU
@@ -105,8 +107,8 @@ class CommonExperiment(Settings):
     )
     flow: FlowName = Field(
         DISCRETE.name,
-        description="`discrete`: flows of tokens; `continuous`: flows of real numbers, that is of vectors or "
-        "of images, whose pixels count as numbers from -1 to 1.",
+        description="`discrete`: a flow of tokens. `continuous`: a flow of real numbers: of vectors, or of "
+        "images, whose pixels count as numbers from -1 to 1.",
     )
     seeds: tuple[Seed, ...] = Field(
         (0,), min_length=1, description="Seeds: everything after the split of the data runs once per seed."

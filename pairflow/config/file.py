@@ -293,7 +293,10 @@ def schema() -> str:
     """Return the JSON schema of the configuration, for editors: the content of `config/schema.json`."""
     values = Configuration.model_json_schema()
     [(pattern, whole)] = values["properties"]["experiments"]["patternProperties"].items()
-    name = {"type": "string", "description": "The experiment whose settings this one has, but for its own."}
+    name = {
+        "type": "string",
+        "description": "Another experiment: this one has its settings, except the ones given here.",
+    }
     like = {"type": "object", "properties": {LIKE: name}, "required": [LIKE]}
     values["properties"]["experiments"]["patternProperties"] = {pattern: {"anyOf": [whole, like]}}
     return json.dumps(values, indent=2, ensure_ascii=False) + "\n"

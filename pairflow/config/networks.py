@@ -71,7 +71,12 @@ class Transformer(NetworkSettings):
     name: Literal["transformer"]
     width: int = Field(768, ge=8, le=8192, description="Width of the residual stream.")
     blocks: int = Field(12, ge=1, le=128, description="Number of transformer blocks.")
-    heads: int = Field(12, ge=1, le=128, description="Attention heads; twice their number divides the width.")
+    heads: int = Field(
+        12,
+        ge=1,
+        le=128,
+        description="Number of attention heads; the width must be a multiple of twice this number.",
+    )
     time_width: int = Field(128, ge=8, le=4096, description="Width of the time embedding.")
     dropout: float = Field(0.1, ge=0, lt=1, description="Dropout probability.")
 

@@ -20,7 +20,9 @@ else:
     BalancedName = Literal[tuple(PAIRINGS["potentials"])]
 
 
-Keys = Annotated[int, Field(ge=1, le=10**9, description="Most rows of a subset, for `subsets: auto`.")]
+Keys = Annotated[
+    int, Field(ge=1, le=10**9, description="Largest number of rows in a subset, for `subsets: auto`.")
+]
 
 
 def require_auto(subsets: int | str | None, keys: int) -> None:
@@ -44,14 +46,14 @@ class PairSettings(Settings):
     steps: int | None = Field(20, ge=1, le=10_000, description="Steps of the pairing (T); only for pairflow.")
     subsets: Annotated[int, Field(ge=1, le=10**9)] | Literal["auto"] = Field(
         1,
-        description="Random subsets (P), paired separately; only for pairflow. `auto`: as many as give each "
-        "row at most --keys rows to compare with, so that time grows in proportion to the rows.",
+        description="Number of random subsets (P), each paired separately; only for pairflow. `auto`: as "
+        "few as possible with at most --keys rows each, so that the time grows in proportion to the rows.",
     )
     keys: Keys = KEYS
     seed: Seed = Field(0, description="Seed of the random numbers.")
     flow: FlowName = Field(
         DISCRETE.name,
-        description="`discrete`: from token rows back to their sources, by Algorithm 1; `continuous`: from "
+        description="`discrete`: from token rows back to their sources, by Algorithm 1. `continuous`: from "
         "Gaussian sources forward to vectors or images.",
     )
     noise: Noise = "uniform"
@@ -108,7 +110,7 @@ class CoverSettings(Settings):
 class TrainSettings(Settings):
     """Settings of `pairflow train`: what a model depends on besides the data rows or pairs."""
 
-    method: str = Field(description=f"Base method: {KNOWN} (P random subsets; <name>: pairs of your own).")
+    method: str = Field(description=f"Base method: {KNOWN}. P: random subsets; <name>: pairs of your own.")
     seed: Seed = Field(0, description="Seed of weights, data order, noise and dropout.")
     network: Network = Field(description='Network as JSON, e.g. \'{"name": "mlp", "width": 384}\'.')
     training: BaseTraining
@@ -139,8 +141,8 @@ class ScoreSettings(Settings):
         ge=2,
         le=MOST_DRAWS,
         multiple_of=2,
-        description="Noised copies of each row, an even number. The standard error falls at least as fast as "
-        "one over its square root.",
+        description="Number of noised copies of each row; it must be even. Four times as many copies at "
+        "least halve the standard error.",
     )
     seed: Seed = Field(0, description="Seed of the noise, which depends only on the seed and the row.")
 

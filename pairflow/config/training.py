@@ -18,11 +18,17 @@ class Optimisation(Settings):
     iterations: int = Field(ge=1, le=10**9, description="Number of optimiser updates.")
     learning_rate: float = Field(gt=0, le=1, description="Peak learning rate of AdamW.")
     warmup_iterations: int = Field(0, ge=0, le=10**9, description="Iterations of linear warm-up.")
-    decay: Literal["cosine", "constant"] = Field("constant", description="Learning rate after the warm-up.")
-    final_learning_rate: float = Field(0.0, ge=0, le=1, description="Learning rate at a cosine decay's end.")
+    decay: Literal["cosine", "constant"] = Field(
+        "constant",
+        description="Learning rate after the warm-up: `cosine` falls to final_learning_rate, `constant` "
+        "stays.",
+    )
+    final_learning_rate: float = Field(
+        0.0, ge=0, le=1, description="Learning rate at the end of a cosine decay."
+    )
     ema_decay: EmaDecay = 0.9999
     gradient_clip: float = Field(
-        1.0, gt=0, le=1e9, description="Longer gradients are scaled down to this norm."
+        1.0, gt=0, le=1e9, description="Largest norm of the gradient; longer gradients are scaled down to it."
     )
     validate_every: int = Field(1000, ge=1, le=10**9, description="Iterations between two validations.")
 
@@ -42,10 +48,10 @@ class Training(Optimisation):
 
     loss: LossName = Field(
         "nelbo",
-        description="Training loss: the negative ELBO, the cross-entropy of the denoiser, or, in a "
-        "continuous flow, the squared error of the velocity.",
+        description="Training loss: the negative ELBO (`nelbo`), the cross-entropy of the denoiser, or, in "
+        "a continuous flow, the squared error of the velocity.",
     )
-    ignore_padding: bool = Field(False, description="Leave padding out of the loss of base models.")
+    ignore_padding: bool = Field(False, description="Leave padding out of the training loss of base models.")
 
 
 Pool = Annotated[
@@ -65,9 +71,9 @@ Tau = Annotated[
     Field(
         ge=0.01,
         le=100,
-        description="Temperature of sdot, in positions (in a continuous flow: half squared distances). "
-        "Near 0, a source goes to the nearest row that the balance of the rows allows; a high temperature "
-        "makes sources and rows independent.",
+        description="Temperature of sdot, in positions; in a continuous flow, in half squared distances. "
+        "Near 0, a source goes to the nearest row, as far as all rows get equally many sources. A high "
+        "temperature makes sources and rows independent.",
     ),
 ]
 
@@ -76,8 +82,8 @@ FREQUENCIES = "frequencies"
 Noise = Annotated[
     Literal["uniform", "frequencies"],
     Field(
-        description="Symbols of the noise, except masks: `uniform`, all equally likely; `frequencies`, as "
-        "likely as at the same position of the training rows.",
+        description="How noise other than masks draws symbols. `uniform`: all equally likely. "
+        "`frequencies`: as likely as at the same position of the training rows.",
         exclude_if=lambda noise: noise == "uniform",  # as if the setting were not there
     ),
 ]
@@ -122,9 +128,12 @@ class Distillation(Optimisation):
     )
     ema_decay: EmaDecay = 0.999
     start_from: Literal["ema", "raw"] = Field(
-        "ema", description="The parent's averaged or raw weights, to start from."
+        "ema", description="Which of the parent's weights to start from: averaged (`ema`) or `raw`."
     )
-    ema: Literal["fresh", "inherit"] = Field("fresh", description="A fresh moving average, or the parent's.")
+    ema: Literal["fresh", "inherit"] = Field(
+        "fresh",
+        description="Moving average of the weights: `fresh` starts one, `inherit` continues the parent's.",
+    )
 
     if TYPE_CHECKING:  # each subclass defines them
         name: str
@@ -151,7 +160,11 @@ class Dcd(Distillation):
     on_pairs: ClassVar[bool] = False
 
     name: Literal["dcd"] = "dcd"
-    teacher_every: int = Field(ge=1, le=10**9, description="Iterations between renewals of the teacher.")
+    teacher_every: int = Field(
+        ge=1,
+        le=10**9,
+        description="Number of iterations after which the teacher becomes a copy of the student, each time.",
+    )
     noise_min: float = Field(-4.0, ge=-12, le=12, description="Negative log-SNR at noise time 0 (g_min).")
     noise_max: float = Field(-1.0, ge=-12, le=12, description="Negative log-SNR at noise time 1 (g_max).")
 
@@ -186,7 +199,9 @@ class Redi(Distillation):
     drawing: ClassVar[type[TeachSettings]] = TeachSettings
 
     name: Literal["redi"] = "redi"
-    pairs: TeacherPairs = Field(TeacherPairs(), description="How pairs are drawn: `pairflow teach --help`.")
+    pairs: TeacherPairs = Field(
+        TeacherPairs(), description="How the pairs are drawn, as `pairflow teach --help` explains."
+    )
 
 
 class SolvedPairs(Settings):
@@ -199,7 +214,9 @@ class SolvedPairs(Settings):
 class SolveSettings(SolvedPairs):
     """Settings of a file of ReFlow's pairs: all that it depends on besides the model that generates them."""
 
-    solver: Literal["euler"] = Field("euler", description="Solver, which selects the pairs of ReFlow (+rf).")
+    solver: Literal["euler"] = Field(
+        "euler", description="Solver of a continuous flow. This option selects pairs for ReFlow (+rf)."
+    )
     method: str = Field(description="Method that will train on the pairs: <parent>+rf.")
     seed: Seed = Field(0, description="Seed of the sources.")
 

@@ -1,6 +1,6 @@
 """The base class of all settings, and the check of values, which reports the first mistake in one line."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar, Union, get_args
 
@@ -58,7 +58,9 @@ def _one_line(model: type[BaseModel], invalid: ValidationError) -> str:
     first = next((error for error in errors if error["type"] == "extra_forbidden"), errors[0])
     where = ".".join(part for part in map(str, first["loc"]) if not part.startswith(_MEMBERS))
     if first["type"] == "extra_forbidden":
-        return f"unknown key '{where}'{nearest(first['loc'][-1], _known_keys(model))}"
+        *section, key = first["loc"]
+        known = _known_keys(model, section)
+        return f"unknown key '{where}'{nearest(key, known) or ': known are ' + ', '.join(known)}"
     if first["type"] == "missing":
         return f"missing key '{where}'"
     if first["type"] == "union_tag_invalid":
@@ -70,8 +72,20 @@ def _one_line(model: type[BaseModel], invalid: ValidationError) -> str:
     return f"{where}: {message[0].lower()}{message[1:]}, found {shown(first['input'])}"
 
 
-def _known_keys(model: type[BaseModel]) -> set[str]:
-    """Return all keys of a model and of the models inside it."""
-    schema = model.model_json_schema()
-    parts = [schema, *schema.get("$defs", {}).values()]
-    return {key for part in parts for key in part.get("properties", {})}
+def _known_keys(model: type[BaseModel], section: Sequence[int | str]) -> list[str]:
+    """Return the keys of a section of the settings. Of a union, its class's name is in `section`."""
+    classes = [model]
+    for part in map(str, section):
+        fields = [known.model_fields[part].annotation for known in classes if part in known.model_fields]
+        if fields:
+            classes = [inner for field in fields for inner in _classes(field)]
+        else:  # the name of a class of a union, or a key of a dict
+            classes = [known for known in classes if known.__name__.lower() == part.strip("<>")] or classes
+    return list(dict.fromkeys(key for known in classes for key in known.model_json_schema()["properties"]))
+
+
+def _classes(annotation: object) -> list[type[BaseModel]]:
+    """Return the models in a type such as dict[str, Model] or Model | None."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [inner for argument in get_args(annotation) for inner in _classes(argument)]

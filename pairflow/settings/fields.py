@@ -30,14 +30,15 @@ SplitColumn = Annotated[
     str | None,
     Field(
         min_length=1,
-        description="Column of your own table that says which rows are for training: train, and valid, test "
-        "or the like. All rows that are not for training are held out.",
+        description="Column of your own table that says which part a row is in: train, valid, test or the "
+        "like. All rows that are not in train are held out.",
     ),
 ]
 HeldOut = Annotated[
     OwnFile | None,
     Field(
-        description="Second file or folder of your own, whose rows are held out; the first is for training.",
+        description="A second file or folder of your own. Its rows are held out, and the first file is for "
+        "training.",
     ),
 ]
 
@@ -53,14 +54,14 @@ class RowLayout(Settings):
     )
     dtype: Literal["uint8", "uint16", "int32", "uint32", "int64"] | None = Field(
         None,
-        description="Type of the numbers in a .bin file: uint16 in nanoGPT's.",
+        description="Type of the numbers in a .bin file; nanoGPT's have uint16.",
     )
     length: int | None = Field(
         None,
         ge=1,
         le=MAX_LENGTH,
-        description="Tokens of a row (N), to cut a stream of tokens (one dimension) into rows; the last "
-        "tokens, too few for a row, are left out.",
+        description="Tokens per row (N), only for a stream of tokens (one dimension), which is cut into "
+        "rows. The last tokens, too few for a row, are left out.",
     )
 
 
@@ -89,7 +90,8 @@ class SplitSettings(Settings):
 ROWS = {  # name of each file that preprocessing writes for every kind -> help text of its option
     "train.parquet": "Rows for training (Parquet).",
     "validation.parquet": "Held-out rows (Parquet).",
-    "vocabulary.json": "Symbols, or shape and levels, of the rows (JSON); a model must have the same.",
+    "vocabulary.json": "Symbols of the rows, or shape and levels of images (JSON). A model must have the "
+    "same.",
 }
 
 
@@ -168,6 +170,6 @@ class NewSettings(SplitSettings):
         gt=0,
         le=10_000,
         description="Time budget in hours, to which the training is fitted. Default: 30 minutes on a CPU "
-        "(less for short rows) or from a small model; else a fixed number of iterations on a GPU.",
+        "(less for short rows) or from a small model; otherwise a fixed number of iterations.",
     )
     compare: bool = Field(False, description="Train udlm and the distilled pairflow+dcd as well, to compare.")

@@ -39,27 +39,30 @@ Nfe = Annotated[
     Field(ge=1, le=MOST_NFE, description="Number of sampling steps (number of function evaluations, NFE)."),
 ]
 Samples = Annotated[int, Field(ge=1, le=MOST_SAMPLES, description="Samples per trial.")]
-Trials = Annotated[int, Field(ge=1, le=1000, description="Independent repetitions, for mean and deviation.")]
+Trials = Annotated[
+    int, Field(ge=1, le=1000, description="Independent repetitions, for a mean and a standard deviation.")
+]
 Temperature = Annotated[
     float,
     Field(
         ge=0.01,
         le=100,
         allow_inf_nan=False,
-        description="The network's logits are divided by this temperature before a symbol is drawn: below 1 "
-        "samples are likelier and less varied, above 1 less likely and more varied.",
+        description="The network's logits are divided by this temperature before a symbol is drawn. Below "
+        "1, samples are likelier and less varied; above 1, less likely and more varied.",
     ),
 ]
 
 
 GreedyTail = Annotated[
-    bool, Field(description="End with the symbols that the denoiser finds most likely, in one more call.")
+    bool,
+    Field(description="Call the denoiser once more after the last step, and take its most likely symbols."),
 ]
 UsesGrammar = Annotated[
     bool,
     Field(
-        description="Only for molecules in groups: make only rows in which every place is taken and no group "
-        "is left over.",
+        description="Only for molecules in groups: make only rows in which no group is left over, and no "
+        "place for a group stays empty.",
         exclude_if=lambda uses: not uses,  # as if the setting were not there
     ),
 ]
@@ -81,8 +84,8 @@ GuidanceWeight = Annotated[
         ge=0,
         le=100,
         allow_inf_nan=False,
-        description="Weight of classifier-free guidance, only with a condition: 0 ignores it, 1 is the model "
-        "of that class, and more follows the class more closely at the cost of variety.",
+        description="Weight of classifier-free guidance; only with a condition. 0 ignores the condition, 1 "
+        "is the conditional model, and more follows the condition more closely but varies less.",
     ),
 ]
 
@@ -95,8 +98,8 @@ class GuidedUpdate(Update):
 
     condition: Annotated[tuple[str, ...], WithJsonSchema(_TEXTS)] = Field(
         (),
-        description="What the model is asked for: a class that it knows, such as qed=high; of several "
-        "properties with commas between, or given several times.",
+        description="Class that samples should have, such as qed=high; only for conditional models. Classes "
+        "of several properties: qed=high,logp=low, or several values.",
     )
     guidance: GuidanceWeight = Field(1.0)
 
@@ -158,8 +161,8 @@ class FlowSampleSettings(Settings):
 
     solver: SolverName = Field(
         EULER,
-        description="Solver of a continuous flow, in equal steps: `euler`, or as a reference `heun`, which "
-        "calls the network twice per step.",
+        description="Solver of a continuous flow, with equal steps: `euler`, or `heun` as a reference, "
+        "which calls the network twice per step.",
     )
     samples: Samples = 1024
     trials: Trials = 10
@@ -182,19 +185,20 @@ class Evaluation(Sampling):
         min_length=1, description="Numbers of sampling steps (NFE)."
     )
     methods: tuple[str, ...] | None = Field(
-        None, min_length=1, description="Methods to evaluate. Default: all."
+        None, min_length=1, description="Methods to evaluate. Default: all methods of the experiment."
     )
     temperatures: tuple[Temperature, ...] = Field(
-        (), description="Further temperatures at which samples are drawn and measured, besides `temperature`."
+        (),
+        description="Further temperatures, besides `temperature`, at which samples are drawn and measured.",
     )
     guidances: tuple[GuidanceWeight, ...] = Field(
         (),
-        description="Further guidance weights at which samples are drawn and measured, besides `guidance`.",
+        description="Further guidance weights, besides `guidance`, at which samples are drawn and measured.",
     )
     shown: tuple[Annotated[int, Field(ge=1, le=10_000)], ...] | None = Field(
         None,
         min_length=1,
-        description="The numbers among `nfe` whose samples reports show. Default: lowest and highest.",
+        description="The numbers of `nfe` whose samples reports show. Default: the lowest and the highest.",
     )
 
     @model_validator(mode="after")
@@ -248,7 +252,7 @@ class Correlation(ModelCorrelation):
 class RealDraws(Settings):
     """Settings for drawing real rows, which are then measured as if they were samples."""
 
-    samples: int = Field(1024, ge=1, le=10**7, description="Rows per trial, at most as many as there are.")
+    samples: int = Field(1024, ge=1, le=10**7, description="Rows per trial; all rows, if there are fewer.")
     trials: Trials = 10
     seed: Seed = Field(0, description="Seed of the random draws.")
 
@@ -268,11 +272,13 @@ class CommonDemand(GuidedUpdate):
         ge=1,
         le=10_000,
         description="Number of sampling steps (number of function evaluations, NFE). Optional if --model is "
-        "the folder of an experiment, whose metrics then decide.",
+        "the folder of an experiment: its metrics then decide.",
     )
     prefix: str | None = Field(None, min_length=1, description="Start of every sample, as SMILES or text.")
     template: str | None = Field(
-        None, min_length=1, description="Like --prefix; each `*` leaves one token open."
+        None,
+        min_length=1,
+        description="Start of every sample, like --prefix, but each `*` leaves one token open.",
     )
     raw: bool = Field(False, description="Write all samples as the model made them, valid or not.")
     unique: bool = Field(False, description="Drop duplicates.")

@@ -28,9 +28,9 @@ def main(folders: tuple[Path, ...], baseline: str | None, out: Path):
       pairflow compare results/demo results/demo_wide --out comparison.html
       pairflow compare results/qm9 --baseline udlm+dcd --out methods.html
 
-    Means, intervals and tests are over training seeds (`seeds: [0, 1, 2]` in the configuration). If there is
-    only one seed, they are over its sampling trials, and the page says so. Values are shown separately if
-    their numbers of samples, references or extractors differ. The verdict is also printed.
+    Means, intervals and tests are over training seeds (`seeds: [0, 1, 2]` in the configuration). With only
+    one seed they are over its sampling trials, and the page says so. Values with different numbers of
+    samples, references or extractors are shown separately. The verdict is also printed.
     """
     from pairflow.report.compare import inputs
     from pairflow.report.compare.numbers import tabulate

@@ -26,9 +26,9 @@ def main(settings: CorrelateSettings, model: Path, tokens: Path, out: Path, resu
     """Measure how strongly the positions of samples from the same source state depend on each other: the
     total correlation, in bits, from plug-in entropies.
 
-    The ceiling is the same estimate for independent draws from the training rows, in as many groups as there
-    are source states, but at most 20,000. An interrupted run resumes, and its output has the same bytes
-    as that of an uninterrupted run.
+    The ceiling is the same estimate for independent draws from the training rows. There are as many groups of
+    draws as source states, but at most 20,000. An interrupted run resumes, and gives the
+    same bytes.
     """
     from pairflow.metrics.correlation import data_total_correlation, describe
     from pairflow.runtime.device import choose

@@ -25,7 +25,7 @@ def main(settings: CoverSettings, tokens: Path, out: Path, resume: ResumeOptions
     """Measure the share of the data that is reached from noise along the exact velocity, without a network.
 
     It draws as many samples as there are data rows, and counts the different data rows among them. An
-    interrupted run resumes, and its output has the same bytes as that of an uninterrupted run.
+    interrupted run resumes, and gives the same bytes.
     """
     from pairflow.pairing import forward
 

@@ -29,8 +29,8 @@ from pairflow.steps.options import existing, out
 @click.option("--method", required=True, help="Name of the coupling in the metric rows.")
 @out("--out", help="Output file for the metric rows (Parquet).")
 def main(pairs: Path, method: str, out: Path):
-    """Describe a coupling by the Hamming distances between source states x0 and data points x1, and the
-    symbol frequencies of x0, or a coupling of vectors by squared distances."""
+    """Describe a coupling by the Hamming distances between source states x0 and data points x1, and by the
+    symbol frequencies of x0. A coupling of vectors has squared distances instead."""
     provenance = Provenance()
     table, metadata = read_table(pairs, "pairs", "vector pairs")
     x0, x1 = (token_array(table[name]) for name in ("x0", "x1"))

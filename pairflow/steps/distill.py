@@ -28,9 +28,8 @@ def main(
     """Distil a model into one that needs fewer sampling steps. The last part of the method's name, such as
     +dcd, selects the distillation.
 
-    An interrupted distillation resumes, with the same weights, bit for bit, as without the interruption. The
-    vocabulary and the known molecules in the parent's folder are copied. It runs on several GPUs as `pairflow
-    train` does.
+    An interrupted distillation resumes, and gives the same weights, bit for bit. The vocabulary and the known
+    molecules in the parent's folder are copied. A distillation runs on several GPUs as `pairflow train` does.
     """
     from pairflow.runtime.device import choose
     from pairflow.training.catalogue import OBJECTIVES

@@ -27,7 +27,8 @@ def main(configuration: Path, offline: bool):
 
     Every package is imported in a new process, and a temporary file is written to the results folder. A data
     set is looked for in the folder PAIRFLOW_DATA_DIR, in the cache, and on its publisher's server. Each line
-    is `ok`, `missing (optional)` (only some features need it) or `needs attention`; then the exit code is 1.
+    is `ok`, `missing (optional)` (only some features need it) or `needs attention`. If anything needs
+    attention, the exit code is 1.
     """
     from pairflow.checkup import findings
     from pairflow.data.status import Condition

@@ -40,9 +40,10 @@ def main(
     """Estimate time, memory, disk and GPU-hours of EXPERIMENT on this machine, without running it.
 
     The command measures an iteration of each kind of training, a step of sampling and a few rows of the
-    pairing, for a few seconds each, on made-up rows of the experiment's sizes. If results/ has times of the
-    same work on this machine, it uses these instead. Finished jobs are left out. With --device cuda the jobs
-    take turns on one GPU, as under `snakemake --resources gpu=1`. With --rows no job counts as finished.
+    pairing, on made-up rows of the experiment's sizes. This takes a few seconds each. If results/ has times
+    of the same work on this machine, the command uses them instead. Finished jobs are left out. With --device
+    cuda the jobs take turns on one GPU, as under `snakemake --resources gpu=1`. With --rows no job counts as
+    finished.
     """
     from pairflow.runtime.threads import available_cpus
 

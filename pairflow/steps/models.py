@@ -10,7 +10,8 @@ from pairflow.steps.command import step
 def main():
     """List the models that come with pairflow, with what each makes and the path of its card.
 
-    Each name can be given to `sample --model`, one of molecules also to `score --model` and `new --from`:
+    Each name can be given to `sample --model`. A model of molecules can also be given to `score --model` and
+    `new --from`:
 
     \b
       pairflow sample --model zinc250k --count 100 --plausible --out new.html

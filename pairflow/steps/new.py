@@ -41,15 +41,16 @@ if TYPE_CHECKING:
     "--as",
     "taken_as",
     type=click.Choice(READINGS),
-    help="What FILE holds, whatever its name: `rows` is text in which each line or record is a row, and a "
-    "table has a column of molecules or of text.  [default: found from name and content]",
+    help="What FILE holds, whatever its name. `rows`: text in which each line or record is a row. `table`: "
+    "a table with a column of molecules or of text.  [default: found from name and content]",
 )
 @model_folder(
     "--from",
     "parent",
-    help="Start from this model of molecules (fine-tuning), with its weights, length, network and symbols: a "
-    "folder, or the name of a model that comes with pairflow (zinc250k). `none` starts from scratch. The "
-    "default for fewer than 20,000 drug-like molecules is a model that comes with pairflow.",
+    help="Model of molecules to start from (fine-tuning): a folder, or the name of a model that comes with "
+    "pairflow (zinc250k). The experiment keeps its weights, length, network and symbols. `none` starts "
+    "from scratch. The default for fewer than 20,000 drug-like molecules is a model that comes with "
+    "pairflow.",
 )
 @device
 @quiet
@@ -66,10 +67,10 @@ def main(
 ):
     """Write an experiment on your own molecules or text to experiments/NAME.yaml, and print how to run it.
 
-    FILE holds SMILES (.smi, .txt: a field of each line), a table with a column of SMILES or of text
-    (.csv, .tsv, .jsonl, .parquet, .xlsx), an SDF file (.sdf), FASTA (.fasta) or text (.txt), also compressed
-    (.gz, .bz2, .zst, .zip); or it is a folder of .txt files. The command reads it once, and prints what it
-    took it for, a summary of it, the rules applied, and the expected run time.
+    FILE has SMILES (.smi, .txt: a field of each line), a table with a column of SMILES or of text (.csv,
+    .tsv, .jsonl, .parquet, .xlsx), an SDF file (.sdf), FASTA (.fasta) or text (.txt). It may be compressed
+    (.gz, .bz2, .zst, .zip). FILE may also be a folder of .txt files. The command reads FILE once, and prints
+    what it took FILE for, a summary, the rules that it applied, and the expected run time.
     """
     name = settings.name or name_of(file)
     target = experiment_file(configuration, name)

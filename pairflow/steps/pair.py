@@ -28,14 +28,14 @@ class _Shard(click.ParamType):
 @step(PairSettings)
 @existing(
     "--tokens",
-    help="Token rows: Parquet from `pairflow preprocess`; or your own, one per data point, as a "
-    "two-dimensional array of integers (.npy, .npz, .pt), a column of lists of integers (.parquet), or a "
-    "stream of integers (.bin).",
+    help="Token rows of `pairflow preprocess` (Parquet). Or your own, one per data point: a two-dimensional "
+    "array of integers (.npy, .npz, .pt), a column of lists of integers (.parquet), or a stream of "
+    "integers (.bin).",
 )
 @out(
     "--out",
-    help="Output file, one row per data point, in data order: the pairs x0, x1 (.parquet), or only the "
-    "sources x0 as an array of the smallest integer type that holds K (.npy).",
+    help="Output file, with one row per data point, in data order. It has the pairs x0, x1 (.parquet), or "
+    "only the sources x0 (.npy), in the smallest integer type that holds K.",
 )
 @click.option("--vocabulary-size", type=int, help="Number of symbols K; needed only for rows of your own.")
 @setting_options(RowLayout)
@@ -44,14 +44,14 @@ class _Shard(click.ParamType):
     type=click.Choice(BACKENDS),
     default="auto",
     show_default=True,
-    help="All backends give identical output; `auto` uses the GPU if there is one that can and if the "
-    "data are not small. The GPU has no noise by frequency.",
+    help="All backends give identical output. `auto` uses a suitable GPU if there is one and the data are "
+    "not small. The GPU cannot pair with noise by frequency.",
 )
 @click.option(
     "--shard",
     type=_Shard(),
-    help="Divide the rows into equal ranges, as many as the second number, and pair only the range "
-    "that the first number names; `pairflow gather` joins the results.",
+    help="Pair only a part of the rows: 2/7 is the second of seven equal ranges. `pairflow gather` joins "
+    "the results.",
 )
 @resumable
 @threads
@@ -67,8 +67,8 @@ def main(
     """Give every data point a source state: one computed by Algorithm 1 of the paper (pairflow), or
     independent noise (random).
 
-    With --flow continuous the data are vectors or images of numbers. Every source from N(0, I) moves to its
-    data point, and the output has a row for each source.
+    With --flow continuous the data are vectors or images of numbers. Every source is drawn from N(0, I) and
+    moves to its data point; the output has a row for each source.
 
     An interrupted pairing resumes. The result depends only on the tokens, the vocabulary size, --steps,
     --subsets, --noise and --seed.

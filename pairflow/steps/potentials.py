@@ -29,9 +29,9 @@ def main(
 ):
     """Give each row a potential, such that sources go to nearby rows and reach all rows equally often.
 
-    A model of `sdot` trains on new sources in every iteration, which these potentials lead to their rows. The
-    file also has one source for each row. An interrupted search resumes, to the same bytes. Token rows use
-    the GPU only with --device cuda.
+    A model of `sdot` trains on new sources in every iteration; the potentials lead each source to its row.
+    The file also has one source for each row. An interrupted search resumes, with the same bytes. Token rows
+    use the GPU only with --device cuda.
     """
     from pairflow.pairing.potentials import write_potentials
     from pairflow.runtime.device import choose

@@ -37,7 +37,7 @@ _LONG = 12 * 3600  # seconds on a CPU from which on a smaller experiment is advi
     "--scale",
     type=RealRange(1e-4, 1, max_open=True),
     help="Try a smaller version with this share of the iterations, rows, samples, batch and network, each "
-    "with a minimum. It is written to experiments/.",
+    "with a minimum. The smaller experiment is written to experiments/.",
 )
 @click.option("--print", "show", is_flag=True, help="Print the Snakemake command, and run nothing.")
 @click.argument("arguments", nargs=-1, metavar="[-- SNAKEMAKE'S ARGUMENTS]")
@@ -51,9 +51,9 @@ def main(
 ) -> None:
     """Run EXPERIMENT from raw data to report; finished steps are skipped.
 
-    Snakemake does the work. A line appears for each finished job, and for the progress of the job that has
-    run longest: always in a terminal, once a minute elsewhere. Arguments after `--` go to Snakemake; with
-    `--dry-run` it counts the jobs that are left, and says how long they take.
+    Snakemake does the work. Each finished job has a line. Another line shows the progress of the job that has
+    run longest: always in a terminal, once a minute elsewhere. Arguments after `--` go to Snakemake. With
+    `--dry-run` the command counts the jobs that are left, and says how long they take.
 
     \b
       pairflow run qm9 --cores 8 --gpus 1

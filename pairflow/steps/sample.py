@@ -20,14 +20,14 @@ AnySettings = SampleSettings | DemandSettings | FlowSampleSettings
 @any_model(
     "--model",
     required=True,
-    help="Folder of the model, which is self-contained and may be copied anywhere; a ZIP archive of it, or "
-    "its address; hf:owner/name on the Hugging Face Hub; or the name of a model that comes with pairflow "
-    "(zinc250k); with --count also that of a finished experiment, such as "
-    "results/demo, whose metrics then choose the model.",
+    help="The model: its folder, which may be copied anywhere; a ZIP archive of this folder, or the "
+    "archive's address; hf:owner/name on the Hugging Face Hub; or the name of a model that comes with "
+    "pairflow (zinc250k). With --count also the folder of a finished experiment, such as results/demo, "
+    "whose metrics then choose the model.",
 )
 @out(
     "--out",
-    help="Output file: token rows (Parquet); with --count, molecules (.smi, .csv, .xlsx, .sdf or .parquet, "
+    help="Output file: token rows (Parquet). With --count: molecules (.smi, .csv, .xlsx, .sdf or .parquet, "
     "or .html for a page to look through), text (.txt, .csv) or images (.png, .npy).",
 )
 @resumable
@@ -35,8 +35,8 @@ AnySettings = SampleSettings | DemandSettings | FlowSampleSettings
 def main(settings: AnySettings, model: Path, out: Path, resume, device, threads, quiet):
     """Sample from a model: as many molecules, texts or images as you ask for, or an evaluation's samples.
 
-    With --count it writes valid molecules, filtered if you wish, texts or images; the suffix of --out decides
-    the format:
+    With --count it writes valid molecules, texts or images. Options filter molecules. The suffix of --out
+    decides the format:
 
     \b
       pairflow sample --model results/demo --count 1000 --unique --novel --out molecules.csv
@@ -45,7 +45,7 @@ def main(settings: AnySettings, model: Path, out: Path, resume, device, threads,
       pairflow sample --model results/shakespeare --count 100 --out samples.txt
       pairflow sample --model results/digits --count 64 --out digits.png
 
-    For an evaluation it writes token rows in trials, as the workflow does; an interrupted run resumes:
+    For an evaluation it writes token rows in trials, as the workflow does. An interrupted run resumes:
 
     \b
       pairflow sample --model models/pairflow --nfe 4 --samples 1024 --trials 10 --out samples.parquet

@@ -15,14 +15,14 @@ from pairflow.steps.options import any_model, on_device, out
 @any_model(
     "--model",
     required=True,
-    help="Folder of a model, or of a finished experiment, whose metrics then choose the model; a ZIP archive "
-    "of a model, or its address; hf:owner/name on the Hugging Face Hub; or the name of a model that comes "
-    "with pairflow (zinc250k).",
+    help="The model: its folder; a ZIP archive of this folder, or the archive's address; hf:owner/name on "
+    "the Hugging Face Hub; or the name of a model that comes with pairflow (zinc250k). It may also be "
+    "the folder of a finished experiment, whose metrics then choose the model.",
 )
 @any_model(
     "--against",
-    help="Another model, such as the one that a fine-tuned model started from: adds how much less probable "
-    "--model finds a row than this one does.",
+    help="Another model, such as the one that a fine-tuned model started from. The table then says how much "
+    "less probable a row is under --model than under this model.",
 )
 @out("--out", help="Output file with a line for each row of ROWS (.csv or .parquet).")
 @click.option(
@@ -42,8 +42,9 @@ def main(
 ):
     """Score the molecules, or the texts, in the file ROWS: an upper bound on -log p under a model, in nats.
 
-    Unusual rows have a large bound per token. Rows that cannot be scored stay in the table, with the reason:
-    RDKit cannot read them, they have symbols that the model does not know, or they are longer than its rows.
+    Unusual rows have a large bound per token. Rows without a score stay in the table, with the reason: RDKit
+    cannot read them, they have symbols that the model does not know, or they are longer than the model's
+    rows.
 
     \b
       pairflow score molecules.smi --model results/demo --out scores.csv

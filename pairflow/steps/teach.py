@@ -31,7 +31,7 @@ def main(settings: AnySettings, model: Path, out: Path, resume: ResumeOptions, d
     """Draw pairs for the distillations ReDi and, with --solver, ReFlow: source states x0, each with the
     sample x1 that the teacher makes from it.
 
-    An interrupted run resumes, and its output has the same bytes as that of an uninterrupted run.
+    An interrupted run resumes, and gives the same bytes.
     """
     from pairflow.runtime.device import choose
     from pairflow.runtime.progress import network_bar

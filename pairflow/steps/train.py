@@ -33,9 +33,9 @@ _ON_PAIRS = ", ".join(PAIRINGS["pair"] + PAIRINGS["potentials"])
 @model_folder(
     "--from",
     "parent",
-    help="Folder of a model to start from instead of random weights, with the same length, network and kind "
-    "of noise, or the name of one that comes with pairflow (zinc250k). Symbols missing from its vocabulary "
-    "start from random weights.",
+    help="Model to start from instead of random weights: a folder, or the name of one that comes with "
+    "pairflow (zinc250k). It must have the same length, network and kind of noise. Symbols missing from "
+    "its vocabulary start from random weights.",
 )
 @model_outputs
 @fit_options
@@ -50,14 +50,13 @@ def main(
     outputs: ModelPaths,
     options: FitOptions,
 ):
-    """Train a base model: mdlm, udlm and ot draw new noise in every iteration, whereas random and pairflow
-    use fixed pairs. sdot draws new noise, too, and the potentials of its pairs lead it to the data. In a
-    continuous flow, condot and ot draw new noise, and pairflow uses fixed pairs.
+    """Train a base model: mdlm, udlm, condot and ot draw new noise in every iteration; random and pairflow
+    use fixed pairs. sdot draws new noise, too, and the potentials of its pairs lead the noise to the data.
 
-    An interrupted training run resumes, with the same weights, bit for bit, as without the interruption. Pass
-    --vocabulary and --known to store them with the model, so that `pairflow sample --count` needs only its
-    folder. To share each batch between several GPUs, start the step with `python -m pairflow.runtime.launch 2
-    pairflow.steps.train ...`.
+    An interrupted training resumes, and gives the same weights, bit for bit. Pass --vocabulary and --known to
+    store both with the model, so that `pairflow sample --count` needs only the model's folder. To share each
+    batch between several GPUs, start the step with `python -m pairflow.runtime.launch 2 pairflow.steps.train
+    ...`.
     """
     from pairflow.runtime.device import choose
     from pairflow.training.catalogue import base_objective

@@ -80,8 +80,8 @@ class ImageReference(Reference[ComparisonSettings, RealImages]):
         self, settings: ComparisonSettings, samples: Path, real: RealImages, machine: "Machine"
     ) -> "Measurement":
         """Compare each trial's images with training and test images by Fréchet distance (`fid` or `fd`),
-        Inception Score (`is`) and nearest images; average the energy and the straightness of a continuous
-        flow's paths."""
+        Inception Score (`is`) and nearest images. Of a continuous flow, also average the energy and the
+        straightness of its paths."""
         from pairflow.kinds.images.measure import measure_samples
 
         return measure_samples(settings, samples, real, machine)
@@ -93,9 +93,9 @@ class ImageFloor(Floor[FloorSettings, RealImages]):
     def measure(self, settings: FloorSettings, real: RealImages, machine: "Machine") -> "Measurement":
         """Compute the noise floor: the same distances as for samples, between two sets of real images.
 
-        Each trial draws from one half of the training images. They are compared with the other half (train)
-        and with all test images (test). The distance to the nearest training image is measured on test
-        images. Without test images only `train` is measured.
+        Each trial draws images from one half of the training images, and compares them with the other half
+        (train) and with all test images (test). The distance to the nearest training image is measured on
+        test images. Without test images only `train` is measured.
         """
         from pairflow.kinds.images.measure import measure_floor
 

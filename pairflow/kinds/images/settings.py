@@ -157,7 +157,7 @@ class RealImages(NamedTuple):
     validation: Annotated[Path, "Test images (Parquet)."]
     train_reference: Annotated[Path, "Feature statistics of the training images (Parquet)."]
     test_reference: Annotated[
-        Path | None, "Feature statistics of the test images (Parquet); not needed without any."
+        Path | None, "Feature statistics of the test images (Parquet), if there are test images."
     ] = None
 
 
@@ -172,14 +172,14 @@ class ExtractorSettings(Settings):
     weights: str | None = Field(
         None,
         description="Weight file of inception or dinov2, or the name of a classifier that comes with "
-        "pairflow (digits, mnist_binary or mnist). If it is not given, the published weights are "
-        "downloaded, and the classifier of the data set is used.",
+        "pairflow (digits, mnist_binary or mnist). Default: the published weights, which are downloaded, or "
+        "the classifier of the data set.",
     )
     sha256: str | None = Field(
         None,
         pattern=r"^[0-9a-f]{64}$",
-        description="SHA-256 checksum of the weight file. If it is not given, only the published weights "
-        "are accepted.",
+        description="SHA-256 checksum of the weight file. Without it, only the published weights are "
+        "accepted.",
     )
 
     @model_validator(mode="before")
@@ -281,12 +281,15 @@ class Images(DataSettings):
         description="Colour behind transparent pixels: white, black or #rrggbb; only for image_folder.",
     )
     levels: int | None = Field(
-        None, ge=2, le=256, description="Grey levels (K), a divisor of 256; none: 256. Only for image_folder."
+        None,
+        ge=2,
+        le=256,
+        description="Number of grey levels (K), a divisor of 256. Default: 256. Only for image_folder.",
     )
     split: Literal["random", "folders"] = Field(
         "random",
-        description="How test images are chosen from a folder of your own: `random`, or `folders`, if it has "
-        "the folders train, and valid, test or the like; all images that are not in train are held out.",
+        description="How test images are chosen from a folder of your own: at `random`, or by its `folders` "
+        "train, and valid, test or the like. All images that are not in train are held out.",
     )
     held_out: HeldOut = None
     flips: bool = Field(False, description="Append the mirror image of every training image.")

@@ -140,9 +140,9 @@ class MoleculeFloor(Floor[MoleculeDraws, MoleculeFloorFiles]):
         return files
 
     def measure(self, settings: MoleculeDraws, real: MoleculeFloorFiles, machine: "Machine") -> "Measurement":
-        """Compute reference values: the number of plausible molecules among held-out molecules, training
-        molecules with one carbon more, strings of independently drawn symbols, and samples of the model that
-        the trainings start from, if they are given.
+        """Compute reference values: the number of plausible molecules among real molecules and controls. Real
+        molecules are held-out ones. Controls are training molecules with one carbon more, and strings of
+        independently drawn symbols; with --start also samples of the model that the trainings start from.
 
         Up to 1,000 of each are drawn, and the numbers are scaled to the number of samples.
         """

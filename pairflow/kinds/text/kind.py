@@ -54,8 +54,8 @@ class TextReference(Reference[Judge, TextFiles]):
         return judge_settings(experiment)
 
     def measure(self, settings: Judge, samples: Path, real: TextFiles, machine: "Machine") -> "Measurement":
-        """Measure each trial's samples of text: perplexity under a judge that learnt from text which no
-        generator has seen, entropy, known words, repeats, and trigrams."""
+        """Measure each trial's samples of text: entropy, known words, repeats, trigrams, and the perplexity
+        under a judge, which learnt from text that no generator has seen."""
         from pairflow.kinds.text.measure import measure_samples
 
         return measure_samples(settings, samples, real, machine)

@@ -180,8 +180,8 @@ class TextExperiment(Settings):
 class Text(DataSettings):
     """Text, as rows of N tokens.
 
-    The text is cut into three parts, in this order: training, validation, and a part from which only the
-    judge learns, a language model that measures the perplexity of samples.
+    The text is cut into three parts, in this order: training, validation, and a part for the judge
+    only. The judge is a language model that measures the perplexity of samples.
     """
 
     kind = "text"
@@ -206,33 +206,33 @@ class Text(DataSettings):
         "row has a text.",
     )
     sheet: str | None = Field(
-        None, min_length=1, description="Sheet of an Excel file; the first with that column if not given."
+        None, min_length=1, description="Sheet of an Excel file. Default: the first with that column."
     )
     format: Literal["plain", "fasta"] | None = Field(
         None,
-        description="`plain`: lines of text; `fasta`: records, each a header, which is left out, and a "
-        "sequence. If it is not given, it is found from the name and the content of the file.",
+        description="`plain`: lines of text. `fasta`: records of a header, which is left out, and a "
+        "sequence. Default: found from the name and the content of the file.",
     )
     tokeniser: Literal["characters", "bert"] = Field(
         description="`characters`: each character is a symbol; `bert`: the word pieces of bert-base-uncased."
     )
     normalisation: Literal["none", "letters"] = Field(
         "none",
-        description="`none` keeps the text as it is; `letters` makes it lower case and turns every run of "
+        description="`none` keeps the text as it is. `letters` makes it lower case, and turns every run of "
         "characters other than a to z into one space.",
     )
     length: int = Field(ge=4, le=MAX_LENGTH, description="Tokens per row (N).")
     rows: Rows = Field(
         "packed",
-        description="`packed`: the text is cut into pieces of N tokens; `lines`: each line is a row, with an "
+        description="`packed`: the text is cut into rows of N tokens. `lines`: each line is a row, with an "
         "end symbol and padding.",
     )
     stride: int | None = Field(
         None,
         ge=1,
         le=2**20,
-        description="Tokens from the start of one packed training row to the next. If it is not given, rows "
-        "do not overlap.",
+        description="Tokens from the start of one packed training row to the start of the next. Default: "
+        "rows do not overlap.",
     )
     validation_fraction: Share = Field(
         0.05,
@@ -301,6 +301,6 @@ class NewText(NewSettings):
 
     rows: Rows | None = Field(
         None,
-        description="Of text, what a row is: lines, such as names or sequences, or packed, pieces of running "
-        "text. Guessed from the file if not given.",
+        description="What a row of text is. `lines`: each line, such as a name or a sequence. `packed`: a "
+        "piece of running text. Guessed from the file if not given.",
     )

@@ -58,7 +58,11 @@ class Vectors(DataSettings):
     )
     file: OwnFile | None = Field(None, description="Your own vectors: .npy with a 2-D array of numbers.")
     dims: int | None = Field(
-        None, ge=2, le=MAX_LENGTH, multiple_of=2, description="Numbers (d), even; only for two_moons."
+        None,
+        ge=2,
+        le=MAX_LENGTH,
+        multiple_of=2,
+        description="Numbers in a vector (d), an even number; only for two_moons.",
     )
     noise: float | None = Field(
         None,

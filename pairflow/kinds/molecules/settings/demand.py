@@ -61,18 +61,19 @@ class MoleculeDemand(CommonDemand):
     scaffold: str | None = Field(
         None,
         min_length=1,
-        description="Scaffold of every sample, as SMILES or a file of them, which take turns: each `*` is an "
-        "attachment point (without one it may grow from any atom), and a linker joins A*.*B.",
+        description="Scaffold of every sample, as SMILES, or a file of scaffolds, which take turns. Each "
+        "`*` is an attachment point; without one, samples may grow from any atom. In A*.*B a linker joins "
+        "the two parts.",
     )
     like: str | None = Field(
         None,
         min_length=1,
-        description="File of molecules to vary: each is noised and then denoised, one after the other.",
+        description="File of molecules to vary, which take turns: each is noised and then denoised.",
     )
     noise: Annotated[str, AfterValidator(_require_noises)] = Field(
         "0.1",
-        description="With --like, the share of a molecule's tokens that is drawn again, or a range such as "
-        f"0.02:0.2, whose {NOISES} levels take turns.",
+        description="Share of a molecule's tokens that --like draws again, or a range such as "
+        f"0.02:0.2, of which {NOISES} values take turns.",
     )
     neutral: bool = Field(
         False,
@@ -93,8 +94,8 @@ class MoleculeDemand(CommonDemand):
     properties: bool = Field(
         False,
         description="Add QED, synthetic accessibility, logP, molecular weight in g/mol, Murcko scaffold and "
-        "InChIKey; also the measures behind --plausible, if the model has the norms of its training "
-        "molecules.",
+        "InChIKey. If the model knows what is usual in its training molecules, the measures behind "
+        "--plausible are added, too.",
     )
     nearest: bool = Field(
         False,

@@ -34,8 +34,8 @@ from pairflow.settings.sampling import RealDraws
 Split = Annotated[
     Literal["random", "scaffold"],
     Field(
-        description="How validation rows are chosen: `random` uses the published split if there is one, "
-        "`scaffold` keeps all molecules of a Bemis-Murcko scaffold together."
+        description="How validation rows are chosen. `random`: at random, or by the published split if "
+        "there is one. `scaffold`: at random, but all molecules of a Bemis-Murcko scaffold stay together."
     ),
 ]
 LongShare = Annotated[
@@ -45,13 +45,13 @@ LongShare = Annotated[
         "too long for a token row."
     ),
 ]
-COLUMN = "SMILES column of a table; of an SDF file, which has structures, the data item with their names."
+COLUMN = "SMILES column of a table. For an SDF file: the data item with the names of the molecules."
 LONGEST = 4096  # most tokens per row of molecules
 Notation = Annotated[
     Literal["smiles", "selfies", "groups"],
     Field(
-        description="How a molecule is written in tokens: `smiles`; `selfies`, of which nearly every string "
-        "is a molecule; or `groups`, such as ring systems and single atoms, of which every list is one."
+        description="How a molecule is written in tokens: as `smiles`, as `selfies` (nearly every string is "
+        "a molecule), or as `groups` such as ring systems and single atoms (every list is a molecule)."
     ),
 ]
 Fragments = Annotated[
@@ -93,7 +93,7 @@ class Standardisation(Settings):
     )
     identity: Literal["smiles", "inchikey", "tautomer"] = Field(
         "smiles",
-        description="Two molecules are one, as duplicates and for novelty, if they have the same canonical "
+        description="What makes two molecules the same, as duplicates and for novelty: the same canonical "
         "SMILES, the same standard InChIKey, or the same canonical tautomer (RDKit's).",
     )
 
@@ -148,13 +148,14 @@ class Conditioning(Settings):
     )
     classes: Division = Field(
         3,
-        description="The number of classes, quantiles of the training rows: low, middle, high; q1, q2, ...; "
-        "or the names of the classes in the column, such as [inactive, active].",
+        description="Number of classes of equally many training rows, called low, middle and high (two: "
+        "low, high; more than three: q1, q2, ...). Or the names of the classes in the column, such as "
+        "[inactive, active].",
     )
     replicates: Replicates = Field(
         "median",
-        description="Which value of the column counts if a molecule has different ones in several rows: the "
-        "first, the median (the most frequent class), or none of them (reject).",
+        description="Which value counts if the column has several for one molecule: the first, the median "
+        "(the most frequent class), or none of them (reject).",
     )
 
     def name(self) -> str:
@@ -215,8 +216,8 @@ class Chemistry(Settings):
     )
     plausible: bool = Field(
         False,
-        description="Count plausible molecules: different, novel, with the ring systems and atoms "
-        "of the training molecules, and few alerts. Methods are then judged by them first.",
+        description="Count plausible molecules: distinct and novel ones with ring systems and atoms of the "
+        "training molecules, and few alerts. Reports then judge methods by this number first.",
     )
 
 
@@ -255,7 +256,7 @@ class Molecules(Standardisation, DataSettings):
     sheet: str | None = Field(
         None,
         min_length=1,
-        description="Sheet of an Excel file; the first that is not empty if not given.",
+        description="Sheet of an Excel file. Default: the first that is not empty.",
     )
     representation: Notation = Field("smiles")
     length: int = Field(ge=4, le=LONGEST, description="Tokens per row (N), with <bos>, <eos> and padding.")
@@ -355,25 +356,25 @@ class NewLibrary(LibraryRules, NewSettings):
 
     column: str | None = Field(
         None,
-        description="Column of a table with SMILES, or with text, found if not given; of an SDF file, which "
-        "has structures, the data item with their names.",
+        description="Column of a table that has the SMILES or the text; found if not given. For an SDF "
+        "file: the data item with the names of the molecules.",
     )
     sheet: str | None = Field(None, description="Sheet of an Excel file; detected if not given.")
     representation: Notation | None = Field(
         None,
-        description="How a molecule is written in tokens: groups, selfies or smiles. The default is groups, "
-        "or selfies for molecules of few atoms and with --fragments keep.",
+        description="How a molecule is written in tokens: groups, selfies or smiles. Default: groups; but "
+        "selfies for molecules of few atoms, and with --fragments keep.",
     )
     condition: str | None = Field(
         None,
         min_length=1,
-        description="Column of numbers or classes of the table, or property (qed, logp, weight, rings), of "
-        "which samples can then be asked for low, middle or high values, or for a class.",
+        description="A property (qed, logp, weight, rings), or a column of numbers or classes in the table. "
+        "You can then ask for samples with low, middle or high values, or of a class.",
     )
     replicates: Replicates = Field(
         "median",
-        description="Which value of the column of --condition counts if a molecule has different ones in "
-        "several rows: the first, the median (the most frequent class), or none of them (reject).",
+        description="Which value counts if the column of --condition has several for one molecule: the "
+        "first, the median (the most frequent class), or none of them (reject).",
     )
     split: Split = "random"
     split_column: SplitColumn = None

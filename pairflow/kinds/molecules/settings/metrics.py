@@ -253,8 +253,8 @@ class MoleculeFiles(NamedTuple):
     norms: NormsFile = None
     labels: Annotated[
         Path | None,
-        "Token rows of the training molecules with their labels (Parquet), needed to measure how samples "
-        "follow a condition on a column of your table.",
+        "Token rows of the training molecules with their labels (Parquet). A condition on a column of your "
+        "table needs them, to measure how well samples follow it.",
     ] = None
 
 

@@ -18,14 +18,15 @@ from pairflow.steps.options import existing, out, quiet, threads
 @click.option(
     "--standard",
     type=click.Choice([*DATA_SETS]),
-    help="Instead of --reference: count as publications on this data set do, each row as one attempt, with "
-    "the Fréchet ChemNet Distance to its test molecules.",
+    help="Instead of --reference: count as publications on this data set do. Each row is one attempt, and "
+    "the Fréchet ChemNet Distance is to the test molecules of the data set.",
 )
 @out(
     "--out",
     required=False,
     help="Output file with a line for each molecule (.csv, .xlsx, .parquet, or .html for a page to look "
-    "through): whether it is valid, known and plausible, its properties, alerts and nearest neighbour.",
+    "through). It says whether the molecule is valid, known and plausible, with its properties, alerts "
+    "and nearest neighbour.",
 )
 @threads
 @quiet
@@ -33,8 +34,9 @@ def main(settings: LibraryRules, molecules: Path, reference, standard, out: Path
     """Measure the molecules in the file MOLECULES, and compare them with a library; no model is needed.
 
     It prints how many are valid, different, novel and plausible, and how similar they are to the library. Any
-    program may have made them. Both files are standardised as `pairflow new` does it; give the options that
-    you gave to `new`. A molecule that the library has with other charges, as in a salt, is not novel.
+    program may have made these molecules. Both files are standardised as `pairflow new` does it; give the
+    options that you gave to `new`. A molecule that the library has with other charges, as in a salt, is not
+    novel.
 
     \b
       pairflow metrics samples.smi --reference my_library.smi --out samples.csv

@@ -16,8 +16,8 @@ from pairflow.steps.options import existing, out, quiet, threads
 def main(smiles: Path, out: Path, threads, quiet):
     """Find what is usual in the training molecules, for `chemistry: {plausible: true}`.
 
-    It counts the molecules with each ring system, and with each atom (its bonds and neighbours included), of
-    up to 250,000 that it draws at random, and with each alert, of up to 10,000 of these. For each measure of
+    Among up to 250,000 random molecules it counts how many have each ring system, and each atom with its
+    bonds and neighbours. Among up to 10,000 of these it counts how many have each alert. For each measure of
     plausible molecules it finds the limit that 95 % of up to 2,000 molecules do not exceed.
     """
     from pairflow.kinds.molecules.measures import plausible
