@@ -33,8 +33,8 @@ METRICS = {
         digits=3,
         description="The exact 2-Wasserstein distance between samples and training vectors, in all "
         "coordinates.",
-        formula="square root of the least mean of abs(a_i - b_order(i))^2 over all orders of the vectors b; "
-        "at most 1,000 points",
+        formula="square root of the least mean over i of abs(a_i - b_order(i))^2, over all orders of the "
+        "training vectors b, with the samples a; at most 1,000 points",
         unit="the data's",
         better="lower, down to the floor, which is above 0",
         pitfalls="with few points and many coordinates the floor hides differences",
