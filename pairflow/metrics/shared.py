@@ -91,8 +91,8 @@ _SQUARED_DISTANCES = Metric(
 )
 _DEVIATIONS = Metric(
     "deviation from noise",
-    description="How far the frequencies of the sources' symbols are from the frequencies of the noise, and "
-    "how far they would be by chance.",
+    description="How far the frequencies of the sources' symbols are from the noise's, and how far they "
+    "would be by chance.",
     formula="total variation distance to 1/K of each of K symbols; by chance sqrt((K - 1) / (2 pi M N)) for "
     "M rows of N positions. With [noise by frequency](method.md#noise-by-frequency) both are for this noise",
     unit="none, 0 to 1",

@@ -140,7 +140,6 @@ METRICS = {
         chart=False,
         features=False,
         description="Share of samples that equal a training image, pixel by pixel.",
-        formula="number of samples at distance 0 / number of samples",
         unit="share, 0 to 1",
         better="lower",
         pitfalls="a copy with one changed pixel does not count; read it with `nn_l2`",

@@ -131,8 +131,8 @@ METRICS = {
         "lowest",
         against="to held-out text",
         group="ngrams",
-        description="How far the frequencies of trigrams (three tokens in a row) in samples are from their "
-        "frequencies in held-out rows.",
+        description="How far samples are from held-out rows in the frequencies of trigrams (three tokens in "
+        "a row).",
         formula="sqrt(1/2 KL(p || m) + 1/2 KL(q || m)) in bits, with frequencies p in samples, q in "
         "held-out rows, and m = (p + q) / 2",
         unit="none, 0 to 1",

@@ -36,9 +36,8 @@ _rows = partial(Metric, group="rows")
 _copies = partial(
     _rows,
     chart=False,
-    description="`copies`: samples that equal a training row in all positions. `distinct`: different rows "
-    "among the samples.",
-    formula="number of such samples / B; number of different samples / B",
+    description="`copies`: share of samples that equal a training row in all positions. `distinct`: number "
+    "of different samples as a share of all.",
     unit="share of samples",
     better="neither; near the floor",
     pitfalls="short rows of few symbols equal one another by chance; if `distinct` is far below its floor, "

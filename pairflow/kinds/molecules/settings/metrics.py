@@ -47,7 +47,6 @@ _spelling = partial(
     formula="number of different valid strings; number of these that are not in the data set",
     unit="strings",
     better="higher; lower if it is called *off the rules*",
-    pitfalls="two spellings of a molecule count twice",
     source="the authors' code (`pairflow/kinds/molecules/measures/counts.py`)",
 )
 _reason = partial(
@@ -61,7 +60,6 @@ _reason = partial(
     "bonds cannot alternate.",
     formula="number of samples; these counts and `valid` add up to all samples",
     better="lower",
-    pitfalls="only the first of several faults counts",
 )
 _in_class = partial(
     _count,
@@ -84,7 +82,6 @@ _scaffold = partial(
     _structure,
     description="Different Bemis-Murcko scaffolds: the rings of a molecule and what links them. "
     "`novel_scaffolds` counts only scaffolds that no training molecule has.",
-    formula="number of different scaffolds",
     unit="scaffolds",
     pitfalls="both counts grow with the number of valid molecules; a novel scaffold may be impossible",
     source="Bemis and Murcko 1996 (`pairflow/kinds/molecules/measures/chemistry.py`)",
@@ -95,7 +92,6 @@ _common = partial(
     description="Different valid molecules with one of the ten most common training scaffolds, or with the "
     "framework of one (the scaffold with all atoms carbon and all bonds single). These counts show whether "
     "a model has learnt the cores of a series.",
-    formula="number of different molecules",
     unit="molecules",
     better="neither; near held-out molecules",
     pitfalls="both counts grow with the number of valid molecules; copies count; in diverse libraries all "
@@ -124,7 +120,6 @@ METRICS = {
         "valid",
         leads_as="the number of valid molecules",
         description="Samples that are not empty and that RDKit reads.",
-        formula="number of samples with a molecule",
         pitfalls="repeats count, so read it with `unique_strict`",
     ),
     "unique_strict": _count(
