@@ -24,7 +24,8 @@ PATH_GROUP = {"paths": "Paths from source to sample"}
 _text_bound = partial(
     Metric,
     best="lowest",
-    description="`nll_bound` as a perplexity per token, and in bits per character. Reports print a ≤ sign.",
+    description="`nll_bound` as a perplexity per token, and in bits per character. Reports print these with "
+    "a ≤ sign.",
     formula="exp(nll_bound); nll_bound / ln 2 × tokens / characters, without padding",
     unit="none; bits per character",
     pitfalls="as for `nll_bound`; perplexities of different tokenisers cannot be compared, but bits per "
@@ -93,8 +94,9 @@ _DEVIATIONS = Metric(
     "deviation from noise",
     description="How far the frequencies of the sources' symbols are from the noise's, and how far they "
     "would be by chance.",
-    formula="total variation distance to 1/K of each of K symbols; by chance sqrt((K - 1) / (2 pi M N)) for "
-    "M rows of N positions. With [noise by frequency](method.md#noise-by-frequency) both are for this noise",
+    formula="total variation distance between these frequencies and 1/K, for K symbols; by chance sqrt((K - "
+    "1) / (2 pi M N)) for M rows of N positions. With [noise by frequency](method.md#noise-by-frequency) "
+    "both are for this noise",
     unit="none, 0 to 1",
     better="neither; near the expected value",
     pitfalls="it does not see whether positions depend on one another",

@@ -18,8 +18,8 @@ _chamfer = partial(
     digits=4,
     description="How far samples are from the data, plus how far the data are from the samples. `chamfer` "
     "takes the first two coordinates, `chamfer_all` takes all.",
-    formula="mean over samples of the smallest squared distance to a training vector, plus the same from "
-    "training vectors to samples",
+    formula="mean over samples of the smallest squared distance to a training vector, plus the mean over "
+    "training vectors of the smallest squared distance to a sample",
     unit="the data's, squared",
     better="lower, down to the floor",
     pitfalls="it grows with fewer samples; two coordinates say nothing about the others",

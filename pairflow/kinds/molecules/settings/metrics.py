@@ -66,7 +66,8 @@ _in_class = partial(
     description="Valid samples whose property, computed by RDKit, is in the class that was asked for, such "
     "as `qed=high`. If several properties were asked for, `in_class` counts samples that meet all; each "
     "other count is by one property.",
-    formula="number of valid samples in the class; classes lie between quantiles of the training molecules",
+    formula="number of valid samples in the class; classes are ranges between quantiles of the training "
+    "molecules",
     pitfalls="repeats count; a model that ignores the class still hits it about as often as training "
     "molecules do",
     source="RDKit (`pairflow/kinds/molecules/structures/descriptors.py`)",
@@ -94,8 +95,8 @@ _common = partial(
     "a model has learnt the cores of a series.",
     unit="molecules",
     better="neither; near held-out molecules",
-    pitfalls="both counts grow with the number of valid molecules; copies count; in diverse libraries all "
-    "scaffolds are rare",
+    pitfalls="both counts grow with the number of valid molecules; copies of training molecules count; in "
+    "diverse libraries all scaffolds are rare",
     source="Bemis and Murcko 1996 (`pairflow/kinds/molecules/measures/chemistry.py`)",
 )
 _likeness = partial(Metric, chart=False, compared=False, unit="none, 0 to 1")
@@ -106,8 +107,8 @@ _property = partial(
     description="How far samples and training molecules differ in the distribution of a property: "
     "drug-likeness (QED, 0 to 1), synthetic accessibility (SA score: 1 is easy, 10 hard), octanol-water "
     "partition (logP) or weight.",
-    formula="Wasserstein-1 distance between the values of different valid samples and of training molecules "
-    "(20,000 at most)",
+    formula="Wasserstein-1 distance (the least mean shift between both) of values of different valid "
+    "samples and of training molecules (20,000 at most)",
     unit="the property's; g/mol for the weight",
     pitfalls="few valid molecules make it larger",
     source="Bickerton et al. 2012, Ertl and Schuffenhauer 2009, Wildman and Crippen 1999; RDKit "
