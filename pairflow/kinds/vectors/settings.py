@@ -36,7 +36,7 @@ METRICS = {
         formula="square root of the least mean over i of abs(a_i - b_order(i))^2, over all orders of the "
         "training vectors b, with the samples a; at most 1,000 points",
         unit="the data's",
-        better="lower, down to the floor, which is above 0",
+        better="lower, down to the floor (above 0)",
         pitfalls="with few points and many coordinates the floor hides differences",
         source="scipy's linear_sum_assignment (`pairflow/metrics/continuous.py`)",
     ),

@@ -107,8 +107,8 @@ _property = partial(
     description="How far samples and training molecules differ in the distribution of a property: "
     "drug-likeness (QED, 0 to 1), synthetic accessibility (SA score: 1 is easy, 10 hard), octanol-water "
     "partition (logP) or weight.",
-    formula="Wasserstein-1 distance (the least mean shift between both) of values of different valid "
-    "samples and of training molecules (20,000 at most)",
+    formula="Wasserstein-1 distance between the values of different valid samples and of training molecules "
+    "(20,000 at most)",
     unit="the property's; g/mol for the weight",
     pitfalls="few valid molecules make it larger",
     source="Bickerton et al. 2012, Ertl and Schuffenhauer 2009, Wildman and Crippen 1999; RDKit "
