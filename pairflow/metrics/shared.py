@@ -11,8 +11,8 @@ _path = partial(
     group="paths",
     description="What the paths from sources to samples cost (`path_energy`), and how far they are from "
     "straight lines (`straightness`).",
-    formula="mean over samples of the integral over t of abs(v)^2, or of abs(v - (x1 - x0))^2, with x1 the "
-    "end of the path",
+    formula="mean over samples of the integral over t of abs(v)^2; of abs(v - (x1 - x0))^2, with the "
+    "velocity v, start x0 and end x1 of a path",
     unit="the data's, squared",
     better="neither; at a straightness of 0 one Euler step is exact",
     pitfalls="poor samples may have straight paths, too; in one step straightness is always 0",
@@ -24,7 +24,8 @@ PATH_GROUP = {"paths": "Paths from source to sample"}
 _text_bound = partial(
     Metric,
     best="lowest",
-    description="`nll_bound` as a perplexity per token, and in bits per character. Reports print a ≤ sign.",
+    description="`nll_bound` as a perplexity per token, and in bits per character. Reports print these with "
+    "a ≤ sign.",
     formula="exp(nll_bound); nll_bound / ln 2 × tokens / characters, without padding",
     unit="none; bits per character",
     pitfalls="as for `nll_bound`; perplexities of different tokenisers cannot be compared, but bits per "
@@ -36,13 +37,13 @@ BOUNDS = {
         "NLL bound",
         "lowest",
         digits=3,
-        description="Upper bound on the negative log-likelihood of held-out rows. It is the last "
-        "`validation_nll` of the training (evaluation `likelihood`).",
-        formula='the NELBO of the noise (docs/method.md, "Noising and losses"), mean over tokens without '
-        "padding",
+        description="Upper bound on the negative log-likelihood of held-out rows. It is measured at the end "
+        "of the training, as its last `validation_nll` (evaluation `likelihood`).",
+        formula='the NELBO (docs/method.md, "Noising and losses"), mean over tokens without padding',
         unit="nats per token",
-        pitfalls="models of pairs learn from other noise, so their bound may be higher although their "
-        "samples are better; values of masks (`mdlm`) are not comparable; few rows give a noisy value",
+        pitfalls="its noise is independent, but models of pairs learn from the noise of their pairs: their "
+        "bound may be higher although their samples are better; bounds of masks (`mdlm`) and of other noise "
+        "are not comparable; few rows give a noisy value",
         source="Schiff et al. 2024; Sahoo et al. 2024 (`pairflow/training/objectives.py`, class `Validator`)",
     ),
     "ppl_bound": _text_bound("perplexity bound", digits=2),
@@ -51,11 +52,11 @@ BOUNDS = {
 _LIKELIER = Metric(
     "likelier under their own class",
     "highest",
-    description="Share of held-out rows that are likelier under their own class than under any other. It "
-    "shows how well the model has learnt its condition. It is measured once per training, for one property "
-    "(evaluation `condition`).",
-    formula="share of rows whose bound on -log p is least with their own label (16 draws, the same noise "
-    "for all classes); for `likelier_by_chance` 1 / number of classes",
+    description="Share of held-out rows that are likelier under their own class than under any other. The "
+    "share shows how well the model has learnt its condition. It is measured once per training, for one "
+    "property (evaluation `condition`).",
+    formula="share of rows whose bound on -log p (from 16 noised copies, the same for all classes) is least "
+    "with their own label; `likelier_by_chance` is 1 / number of classes",
     unit="share, 0 to 1",
     better="higher for `likelier_in_class`",
     pitfalls="the standard error is up to 0.5 / √rows; it says nothing about guidance",
@@ -65,27 +66,27 @@ LIKELIHOODS = {**BOUNDS, **dict.fromkeys(("likelier_in_class", "likelier_by_chan
 
 _DISTANCES = Metric(
     "Hamming distances",
-    description="Distances of sources from their data. `hamming_independent` is the mean for independent "
-    "sources, and `hamming_nearest` the mean of sources from the nearest row. `hamming_share_<d>` is the "
-    "share of pairs at distance d.",
-    formula="mean and standard deviation of the Hamming distances of x0 and x1; N (K - 1) / K; mean over 16 "
-    "to 256 sources of the least distance. With [noise by frequency](method.md#noise-by-frequency) the last "
-    "two are for this noise",
+    description="In how many positions sources differ from their data rows. `hamming_independent` is the "
+    "mean for independent sources, and `hamming_nearest` the mean distance of sources from their nearest "
+    "row. `hamming_share_<d>` is the share of pairs at distance d.",
+    formula="mean; standard deviation of the Hamming distances of source x0 and row x1; N (K - 1) / K for N "
+    "positions and K symbols; mean over 16 to 256 sources of the least distance. With [noise by "
+    "frequency](method.md#noise-by-frequency) the last two are for this noise",
     unit="positions",
-    better="neither; near pairs leave less to undo",
-    pitfalls="sources that equal their data teach nothing; independent ones teach what pairs of `random` "
-    "teach, so read it with `symbol_deviation`",
+    better="neither; a near source leaves less noise to remove",
+    pitfalls="sources that equal their data are near but teach nothing (`symbol_deviation` is then large); "
+    "independent sources teach what pairs of `random` teach",
     source="the paper, Figure 2 (`pairflow/metrics/coupling.py`)",
 )
 _SQUARED_DISTANCES = Metric(
     "squared distances",
-    description="For continuous couplings. How far sources are from their data, and how far independent "
-    "ones would be. `reached` is the share of the data that is reached, and `moved` how far a walk ends "
-    "from its data point.",
-    formula="mean of abs(x1 - x0)^2; d + mean of abs(x1)^2; distinct data points over pairs; mean of "
-    "abs(end - x1)",
-    unit="the data's, squared; a share; the data's",
-    better="neither; about 63.2 % of the data are reached",
+    description="For continuous couplings: how far sources x0 are from their data points x1, and how far "
+    "independent sources would be. `reached` is the share of the data points to which the path of a source "
+    "leads, and `moved` how far a path ends from its data point.",
+    formula="mean of abs(x1 - x0)^2; d + mean of abs(x1)^2, with d coordinates; number of different x1 / "
+    "number of pairs; mean of abs(end of the path - x1)",
+    unit="the data's, squared, for both distances; a share; the data's",
+    better="neither; about 63.2 % of the data are reached, as by independent draws",
     pitfalls="a large `moved` means that the pairing has too few steps",
     source="the paper, appendix E (`pairflow/metrics/coupling.py`)",
 )
@@ -93,8 +94,9 @@ _DEVIATIONS = Metric(
     "deviation from noise",
     description="How far the frequencies of the sources' symbols are from the noise's, and how far they "
     "would be by chance.",
-    formula="total variation distance to 1/K, or to the [noise's](method.md#noise-by-frequency) "
-    "frequencies; by chance sqrt((K - 1) / (2 pi M N)), or its counterpart for the noise",
+    formula="total variation distance between these frequencies and 1/K, for K symbols; by chance sqrt((K - "
+    "1) / (2 pi M N)) for M rows of N positions. With [noise by frequency](method.md#noise-by-frequency) "
+    "both are for this noise",
     unit="none, 0 to 1",
     better="neither; near the expected value",
     pitfalls="it does not see whether positions depend on one another",
@@ -105,7 +107,7 @@ _ADOPTED = Metric(
     "lowest",
     description="In your own pairs: training rows without a pair, and pairs that were left out because "
     "their x1 is held out.",
-    formula="training rows that are no x1; pairs whose x1 is only a held-out row",
+    formula="training rows that are the x1 of no pair; pairs whose x1 is a held-out row but no training row",
     unit="rows; pairs",
     pitfalls="models never train on unpaired rows, so results also depend on which rows have pairs",
     source="counted by the step `adopt` (`pairflow/data/own_pairs.py`)",
@@ -114,20 +116,21 @@ _TRANSPORT = Metric(
     "semidiscrete transport",
     description="For `sdot`: how unequally often rows are drawn (`spread`), how near sources are "
     "(`distance`), and how much a source tells about its row (`information`).",
-    formula="variance of the number of draws of a row, divided by its mean, at 4 draws a row; mean Hamming "
-    "distance (of numbers: squared distance); log M minus the mean entropy of the row given the source",
+    formula="variance / mean of how often a row is drawn, at 4 draws per row; mean Hamming distance (for "
+    "real numbers: squared distance); log M minus the mean entropy of the row given the source, for M rows",
     unit="none; positions; nats",
-    better="neither; spread near 1",
-    pitfalls="an unbalanced coupling leaves rows out, and is nearer for this reason; at a spread of 1.1 the "
-    "rows' probabilities vary by 16 % (standard deviation)",
+    better="neither; with a spread near 1 all rows are drawn equally often",
+    pitfalls="a large spread leaves rows out, which also lowers the distance; at a spread of 1.1 the rows' "
+    "probabilities vary by 16 % (standard deviation)",
     source="new sources (`pairflow/pairing/transport.py`)",
 )
 _COVERAGE = Metric(
     "coverage",
     "highest",
-    description="How much of the data is reached from noise by the closed-form forward velocity.",
-    formula="different rows that are reached / M; for k independent draws 1 - (1 - 1/M)^k",
-    unit="share, 0 to 1; `unique_reached` rows",
+    description="How many of the M data rows are reached from noise along the closed-form [forward "
+    "velocity](method.md#forward-construction).",
+    formula="different rows reached / M; 1 - (1 - 1/M)^k, as by k independent draws; different rows reached",
+    unit="shares, 0 to 1, but rows for `unique_reached`",
     pitfalls="M independent draws reach only 63 %; fewer forward steps (`pairing: {coverage_steps: 12}`) "
     "reach less",
     source="the paper's forward construction (`pairflow/pairing/forward.py`)",
@@ -149,10 +152,10 @@ _CORRELATION = Metric(
     description="How much the tokens of a sample depend on one another, once its source is given. `_se` is "
     "the standard error over sources, and `_ceiling` the value for unrelated data rows. `correlation: "
     "{methods: [udlm, random]}` chooses methods.",
-    formula="sum_i H(x^i) - H(x), with entropies H from counts over the samples of one source; mean over "
-    "sources",
+    formula="sum_i H(x^i) - H(x), with the entropies H of a position and of the whole sample, from counts "
+    "over the samples of one source; mean over sources",
     unit="bits",
-    better="lower, because few steps draw positions independently",
+    better="lower, because a step draws positions as if they were independent",
     pitfalls="with few samples per source it is nearly all bias, so never read it without its ceiling",
     source="Watanabe 1960; the paper's protocol (`pairflow/metrics/correlation.py`)",
 )

@@ -99,10 +99,10 @@ _frechet = partial(
     _by_features,
     best="lowest",
     log=True,
-    description="How far samples are from real images by the features of a network. It is called FID if "
-    "this is Inception with its published weights.",
+    description="How far samples are from real images by the features of a network. It is called FID if the "
+    "network is Inception with its published weights.",
     formula="|m1 - m2|² + trace(C1 + C2 - 2 (C1 C2)^(1/2)), with means m and covariances C of the features "
-    "of both",
+    "of samples (1) and real images (2)",
     unit="none",
     pitfalls="compare only equal numbers of samples and the same network",
     source="Heusel et al. 2017 (`pairflow/metrics/frechet.py`)",
@@ -114,7 +114,7 @@ _nearest = partial(
     "the most similar one (`nn_cosine`).",
     formula="mean over samples of the smallest L2 distance of pixels, or of the largest cosine of features",
     unit="pixel values of 0 to 255; none, at most 1",
-    better="neither; samples much nearer than real images are copies",
+    better="neither; samples much nearer than held-out images are nearly copies",
     pitfalls="distances of pixels say little about content; compare cosines only by the same network",
     source="exact search (`pairflow/kinds/images/measures.py`)",
 )
@@ -126,7 +126,8 @@ METRICS = {
         "highest",
         description="Inception Score: high if each sample looks like one class, and all samples together "
         "like many classes.",
-        formula="exp(mean over samples x of KL(p(y|x) || p(y))), the mean of ten parts",
+        formula="exp(mean over samples x of KL(p(y|x) || p(y))), with the network's class probabilities "
+        "p(y|x) and their mean p(y); the mean of ten parts of the samples",
         unit="none, 1 to the number of classes",
         pitfalls="it never looks at real data: one perfect image of each class is enough",
         source="Salimans et al. 2016 (`pairflow/kinds/images/measures.py`)",
@@ -138,8 +139,7 @@ METRICS = {
         against="of {} images",
         chart=False,
         features=False,
-        description="Samples that equal a training image, pixel by pixel.",
-        formula="number of samples at distance 0 / number of samples",
+        description="Share of samples that equal a training image, pixel by pixel.",
         unit="share, 0 to 1",
         better="lower",
         pitfalls="a copy with one changed pixel does not count; read it with `nn_l2`",

@@ -69,8 +69,8 @@ _text = partial(Metric, real="held-out text")
 _repeats = partial(_text, chart=False, group="repeats")
 _four_grams = partial(
     _repeats,
-    description="Four tokens in a row (4-grams): the share that repeats within a sample, and the share of "
-    "different ones among all samples.",
+    description="A 4-gram is four tokens in a row. `rep_4` is the share of repeated 4-grams within a "
+    "sample, `distinct_4` the share of different 4-grams among all samples.",
     formula="mean over samples of 1 - different 4-grams / 4-grams; different 4-grams / 4-grams of all "
     "samples",
     unit="shares, 0 to 1",
@@ -84,7 +84,7 @@ METRICS = {
         "lowest",
         "the judge’s perplexity",
         log=True,
-        description="How many symbols the judge would hesitate between, on average.",
+        description="Perplexity: between how many symbols the judge hesitates, on average.",
         formula="exp(-mean over all tokens of all samples of ln p(token | tokens before it in its row))",
         unit="none, from 1 to about K",
         better="lower, at equal entropy",
@@ -96,9 +96,9 @@ METRICS = {
         "lowest",
         log=True,
         description="Perplexity of decoded samples by GPT-2 large. It needs `judge: {gen_ppl: true}`.",
-        formula="exp(sum of -ln p(token | tokens before it) / number of such tokens), without the first "
-        "token of each sample. Samples are decoded without `[PAD]` and `[MASK]`, but with `[CLS]` and "
-        "`[SEP]`. Only the first N of GPT-2's tokens count",
+        formula="exp(mean over tokens of -ln p(token | tokens before it)), without the first token of each "
+        "sample. Samples are decoded without `[PAD]` and `[MASK]`, but with `[CLS]` and `[SEP]`. Only the "
+        "first N of GPT-2's tokens of a sample count",
         unit="none, from 1 to 50,257",
         better="lower, at equal entropy",
         pitfalls="as for `judge_ppl`; compare only values with equal truncation and special tokens",
@@ -119,7 +119,8 @@ METRICS = {
         "share of known words",
         "highest",
         description="Share of the samples' words that also occur in the training text.",
-        formula="number of such words / number of words, without the first and last word of a packed row",
+        formula="number of such words / number of words. Of rows cut from running text (`rows: packed`) the "
+        "first and last word do not count",
         unit="share, 0 to 1",
         better="higher, up to held-out text",
         pitfalls="a model that writes only short words has a high value",
@@ -130,13 +131,13 @@ METRICS = {
         "lowest",
         against="to held-out text",
         group="ngrams",
-        description="How far the frequencies of trigrams (three tokens in a row) are from their frequencies "
-        "in held-out rows.",
+        description="How far samples are from held-out rows in the frequencies of trigrams (three tokens in "
+        "a row).",
         formula="sqrt(1/2 KL(p || m) + 1/2 KL(q || m)) in bits, with frequencies p in samples, q in "
         "held-out rows, and m = (p + q) / 2",
         unit="none, 0 to 1",
         better="lower, down to the floor",
-        pitfalls="few samples of any text have a large value, so compare only equal numbers",
+        pitfalls="with few samples any text has a large value, so compare only equal numbers",
         source="Lin 1991; Endres and Schindelin 2003 (`pairflow/kinds/text/ngrams.py`)",
     ),
     "rep_4": _four_grams("repeated 4-grams of a sample"),

@@ -22,23 +22,22 @@ _ngrams = partial(
     Metric,
     best="lowest",
     against="to held-out rows",
-    description="Total variation distance between samples and held-out rows: of pairs of neighbouring "
-    "tokens, and of single tokens.",
+    description="How far samples are from held-out rows in the frequencies of pairs of neighbouring tokens, "
+    "and of single tokens (total variation distance).",
     formula="mean over positions i < N of 1/2 sum_ab abs(p_i(a, b) - q_i(a, b)), with a at position i and b "
     "at position i + 1; mean over i of 1/2 sum_a abs(p_i(a) - q_i(a))",
     unit="none, 0 to 1",
     better="lower, down to the floor",
-    pitfalls="with few rows and many symbols even real rows are far apart; after one step single tokens may "
-    "be good but pairs bad",
+    pitfalls="with few rows and many symbols even real rows are far apart; after one sampling step single "
+    "tokens may be good but pairs bad",
     source="counted (`pairflow/kinds/tokens/measure.py`)",
 )
 _rows = partial(Metric, group="rows")
 _copies = partial(
     _rows,
     chart=False,
-    description="`copies`: samples that equal a training row in all positions. `distinct`: different rows "
-    "among the samples.",
-    formula="number of such samples / B; number of different samples / B",
+    description="`copies`: share of samples that equal a training row in all positions. `distinct`: number "
+    "of different samples as a share of all.",
     unit="share of samples",
     better="neither; near the floor",
     pitfalls="short rows of few symbols equal one another by chance; if `distinct` is far below its floor, "
@@ -52,10 +51,10 @@ METRICS = {
         "Hamming distance",
         against="to training rows",
         description="How many tokens of a sample differ from the nearest training row.",
-        formula="mean over samples of the smallest Hamming distance",
+        formula="mean over samples of the smallest number of different tokens (Hamming distance)",
         unit="tokens, 0 to N",
         better="neither; near the floor",
-        pitfalls="far below the floor the model repeats training rows",
+        pitfalls="if it is far below the floor, the model repeats training rows",
         source="counted (`pairflow/kinds/tokens/measure.py`)",
     ),
     "copies": _copies("share of copies", against="of training rows"),

@@ -18,8 +18,8 @@ _chamfer = partial(
     digits=4,
     description="How far samples are from the data, plus how far the data are from the samples. `chamfer` "
     "takes the first two coordinates, `chamfer_all` takes all.",
-    formula="mean over samples of the smallest squared distance to a training vector, plus the same from "
-    "training vectors to samples",
+    formula="mean over samples of the smallest squared distance to a training vector, plus the mean over "
+    "training vectors of the smallest squared distance to a sample",
     unit="the data's, squared",
     better="lower, down to the floor",
     pitfalls="it grows with fewer samples; two coordinates say nothing about the others",
@@ -33,10 +33,10 @@ METRICS = {
         digits=3,
         description="The exact 2-Wasserstein distance between samples and training vectors, in all "
         "coordinates.",
-        formula="square root of the least mean of abs(a_i - b_order(i))^2 over all orders of the vectors b; "
-        "at most 1,000 points",
+        formula="square root of the least mean over i of abs(a_i - b_order(i))^2, over all orders of the "
+        "training vectors b, with the samples a; at most 1,000 points",
         unit="the data's",
-        better="lower, down to the floor, which is above 0",
+        better="lower, down to the floor (above 0)",
         pitfalls="with few points and many coordinates the floor hides differences",
         source="scipy's linear_sum_assignment (`pairflow/metrics/continuous.py`)",
     ),

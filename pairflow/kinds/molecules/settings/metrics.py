@@ -18,22 +18,23 @@ _count = partial(
 )
 _plausible = partial(
     _count,
-    description="Molecules in which a chemist should find nothing odd. They are different, novel and within "
-    "limits; each limit holds for 95 % of the library. With `chemistry: {plausible: true}`, which `pairflow "
+    description="Different novel molecules in which a chemist should find nothing odd, within limits that "
+    "each hold for 95 % of the training molecules. With `chemistry: {plausible: true}`, which `pairflow "
     "new` writes, reports judge methods by `plausible` first.",
-    formula="number of different canonical SMILES that are in no row and pass five stages. `usual_size`: "
-    "enough heavy atoms and heteroatoms (two heteroatoms always suffice). `usual_rings`: few ring systems "
-    "that no training molecule has, and few atoms in the largest ring. Rings that share an atom are one "
-    "system, with doubly bound atoms. `usual_atoms`: few atoms whose bonds and neighbours (Morgan, radius "
-    "1) occur in no training molecule and in fewer than 5 molecules of ZINC-250k. `few_alerts`: no alert "
-    "that is rare in both the training molecules and ZINC-250k, and a low severity score (NIBR). Alerts are "
-    "unwanted groups of PAINS, NIH and BRENK, and odd bonds and charges, such as formamide, N-C-N or N-acyl "
-    "ammonium. `plausible`: a low SA score. All limits are 95 % quantiles of up to 2,000 training "
-    "molecules, each compared with the rest",
+    formula="number of different canonical SMILES that are in no row and pass this stage and all before it. "
+    "`usual_size`: enough heavy atoms and heteroatoms (two heteroatoms always suffice). `usual_rings`: few "
+    "ring systems (rings that share atoms, and the atoms doubly bound to them) that no training molecule "
+    "has, and few atoms in the largest ring. `usual_atoms`: few atoms whose bonds and neighbours (Morgan, "
+    "radius 1) occur in no training molecule and in fewer than 5 molecules of ZINC-250k. `few_alerts`: no "
+    "alert that is rare in both the training molecules and ZINC-250k, and a low severity score (NIBR). "
+    "Alerts are unwanted groups of the lists PAINS, NIH and BRENK, and odd bonds and charges, such as "
+    "formamide, N-C-N or N-acyl ammonium. `plausible`: a low SA score (easy synthesis). The limits of "
+    "*few*, *low* and *rare* are 95 % quantiles of up to 2,000 training molecules, each compared with the "
+    "rest",
     unit="molecules",
     better="higher, up to held-out molecules",
-    pitfalls="a training molecule with one more carbon often counts; a small library has wider limits; "
-    "stability, synthesis and activity are not judged",
+    pitfalls="a training molecule with one more carbon is often plausible; a small library has wider "
+    "limits; stability, synthesis and activity are not judged",
     source="RDKit (`pairflow/kinds/molecules/measures/plausible.py`)",
 )
 _stage = partial(_plausible, chart=False, group="stages")
@@ -41,11 +42,11 @@ _spelling = partial(
     _count,
     chart=False,
     group="spellings",
-    description="The same counts for strings instead of molecules, as in the paper.",
+    description="As `unique_strict` and `novel_strict`, but for strings instead of molecules, as in the "
+    "paper.",
     formula="number of different valid strings; number of these that are not in the data set",
     unit="strings",
     better="higher; lower if it is called *off the rules*",
-    pitfalls="two spellings of a molecule count twice",
     source="the authors' code (`pairflow/kinds/molecules/measures/counts.py`)",
 )
 _reason = partial(
@@ -53,20 +54,22 @@ _reason = partial(
     best="",
     chart=False,
     group="reasons",
-    description="Invalid samples by their first fault. *Empty*: only padding. *Syntax*: not a SMILES; for "
-    "example, a branch stays open. *Ring closure*: a ring stays open, closes onto its own atom, or joins "
+    description="Invalid samples by their first fault. *Empty*: only padding. *Syntax*: not a SMILES, for "
+    "example with a branch left open. *Ring closure*: a ring stays open, closes onto its own atom, or joins "
     "bonded atoms. *Valence*: too many bonds. *Aromaticity*: an aromatic atom is outside a ring, or the "
     "bonds cannot alternate.",
-    formula="number of samples; with `valid` they add up to all samples",
+    formula="number of samples; these counts and `valid` add up to all samples",
     better="lower",
-    pitfalls="only the first of several faults counts",
 )
 _in_class = partial(
     _count,
-    description="Valid samples in the class that was asked for, such as `qed=high`. RDKit computes the "
-    "property. With several properties, `in_class` counts samples that meet all.",
-    formula="number of valid strings in the class, whose thresholds are quantiles of the training molecules",
-    pitfalls="repeats count; a model that ignores the class still reaches the share of the class",
+    description="Valid samples whose property, computed by RDKit, is in the class that was asked for, such "
+    "as `qed=high`. If several properties were asked for, `in_class` counts samples that meet all; each "
+    "other count is by one property.",
+    formula="number of valid samples in the class; classes are ranges between quantiles of the training "
+    "molecules",
+    pitfalls="repeats count; a model that ignores the class still hits it about as often as training "
+    "molecules do",
     source="RDKit (`pairflow/kinds/molecules/structures/descriptors.py`)",
 )
 _target = partial(
@@ -78,24 +81,22 @@ _target = partial(
 _structure = partial(_count, chart=False, group="structure")
 _scaffold = partial(
     _structure,
-    description="Different Bemis-Murcko scaffolds: rings and what links them. `novel_scaffolds` counts only "
-    "scaffolds that no training molecule has.",
-    formula="number of different scaffolds",
+    description="Different Bemis-Murcko scaffolds: the rings of a molecule and what links them. "
+    "`novel_scaffolds` counts only scaffolds that no training molecule has.",
     unit="scaffolds",
-    pitfalls="both grow with the number of valid molecules; a novel scaffold may be impossible",
+    pitfalls="both counts grow with the number of valid molecules; a novel scaffold may be impossible",
     source="Bemis and Murcko 1996 (`pairflow/kinds/molecules/measures/chemistry.py`)",
 )
 _common = partial(
     _structure,
     best="",
     description="Different valid molecules with one of the ten most common training scaffolds, or with the "
-    "framework of one (all atoms carbon, all bonds single). Both show whether a model has learnt the cores "
-    "of a series.",
-    formula="number of different molecules",
+    "framework of one (the scaffold with all atoms carbon and all bonds single). These counts show whether "
+    "a model has learnt the cores of a series.",
     unit="molecules",
     better="neither; near held-out molecules",
-    pitfalls="both grow with the number of valid molecules; copies count; in diverse libraries all "
-    "scaffolds are rare",
+    pitfalls="both counts grow with the number of valid molecules; copies of training molecules count; in "
+    "diverse libraries all scaffolds are rare",
     source="Bemis and Murcko 1996 (`pairflow/kinds/molecules/measures/chemistry.py`)",
 )
 _likeness = partial(Metric, chart=False, compared=False, unit="none, 0 to 1")
@@ -106,7 +107,8 @@ _property = partial(
     description="How far samples and training molecules differ in the distribution of a property: "
     "drug-likeness (QED, 0 to 1), synthetic accessibility (SA score: 1 is easy, 10 hard), octanol-water "
     "partition (logP) or weight.",
-    formula="Wasserstein-1 distance of different valid samples to training molecules (20,000 at most)",
+    formula="Wasserstein-1 distance between the values of different valid samples and of training molecules "
+    "(20,000 at most)",
     unit="the property's; g/mol for the weight",
     pitfalls="few valid molecules make it larger",
     source="Bickerton et al. 2012, Ertl and Schuffenhauer 2009, Wildman and Crippen 1999; RDKit "
@@ -119,21 +121,20 @@ METRICS = {
         "valid",
         leads_as="the number of valid molecules",
         description="Samples that are not empty and that RDKit reads.",
-        formula="number of samples with a molecule",
         pitfalls="repeats count, so read it with `unique_strict`",
     ),
     "unique_strict": _count(
         "unique",
         description="Different molecules among the valid samples.",
-        formula="number of different canonical SMILES, or of whatever `identity` compares",
+        formula="number of different canonical SMILES (or InChIKeys or tautomers, by the setting `identity`)",
         unit="molecules",
-        pitfalls="their share falls as more samples are drawn",
+        pitfalls="the share of different molecules falls as more samples are drawn",
     ),
     "novel_strict": _count(
         "novel",
         description="Different molecules that no row of the data set has, not even a row that was left out "
         "of the training.",
-        formula="number of canonical SMILES, or of whatever `identity` compares, that no row has",
+        formula="as `unique_strict`, but only molecules that no row has",
         unit="molecules",
         better="higher; lower if it is called *off the rules*",
         pitfalls="novel molecules may be nonsense",
@@ -170,7 +171,7 @@ METRICS = {
         description="How similar a valid molecule is to the nearest training molecule.",
         formula="mean over different molecules of the largest Tanimoto similarity (Morgan) to a training "
         "molecule",
-        better="neither; at 1 all are copies",
+        better="neither; at 1 all samples are copies",
         pitfalls="it rises with the size of the training set",
         source="RDKit (`pairflow/kinds/molecules/measures/chemistry.py`)",
     ),
@@ -182,12 +183,12 @@ METRICS = {
         "FCD",
         best="lowest",
         group="properties",
-        description="Fréchet ChemNet Distance: how far samples are from training molecules by a network for "
-        'drug activity. It needs `pip install "pairflow[fcd]"` and `chemistry: {fcd: true}`.',
-        formula="Fréchet distance between all valid samples and 10,000 training molecules at most",
+        description="Fréchet ChemNet Distance: how far samples are from training molecules, by features of "
+        'a network for drug activity. It needs `pip install "pairflow[fcd]"` and `chemistry: {fcd: true}`.',
+        formula="Fréchet distance (as `fd`) between all valid samples and 10,000 training molecules at most",
         unit="none",
         pitfalls="it falls as more valid samples are drawn, so compare equal numbers; good models need "
-        "10,000",
+        "10,000 samples",
         source="Preuer et al. 2018 (`pairflow/kinds/molecules/measures/training_molecules.py`)",
     ),
     **{
@@ -198,17 +199,19 @@ METRICS = {
         "nearest training molecule in the class asked for",
         description="Valid samples whose nearest training molecule is in the class that was asked for. "
         "Classes come from a column of your table, such as `pIC50`.",
-        formula="number of samples; nearest by Tanimoto similarity (Morgan, radius 2, 2,048 bits) among "
-        "molecules with a value",
+        formula="number of such samples; nearest by Tanimoto similarity (Morgan, radius 2, 2,048 bits) of "
+        "all that have a value in the column",
         better="higher than `nearest_by_chance`",
-        pitfalls="repeats count; similar molecules may have other values",
+        pitfalls="repeats count; similar molecules may differ in the property",
     ),
     "nearest_by_chance": _target(
         "nearest training molecule in that class by chance",
         best="",
         description="About what `nearest_in_class` would be if the model ignored the class.",
-        formula="sum over valid samples of the share of their class among training molecules with a value",
-        pitfalls="samples from one part of the library differ from chance anyway, so compare with guidance 0",
+        formula="each valid sample adds the share of the training molecules (with a value) that are in the "
+        "class it was asked for",
+        pitfalls="samples may come from one part of the library whatever the class, so compare with "
+        "guidance 0 (no class)",
     ),
 }
 # Labels for a data set that has every molecule that follows its rules: a novel molecule breaks the rules.
