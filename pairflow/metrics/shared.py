@@ -37,13 +37,13 @@ BOUNDS = {
         "NLL bound",
         "lowest",
         digits=3,
-        description="Upper bound on the negative log-likelihood of held-out rows. It is measured at the end "
-        "of the training, as its last `validation_nll` (evaluation `likelihood`).",
+        description="Upper bound on the negative log-likelihood of held-out rows: the last `validation_nll` "
+        "of the training (evaluation `likelihood`).",
         formula='the NELBO (docs/method.md, "Noising and losses"), mean over tokens without padding',
         unit="nats per token",
-        pitfalls="its noise is independent, but models of pairs learn from the noise of their pairs: their "
-        "bound may be higher although their samples are better; bounds of masks (`mdlm`) and of other noise "
-        "are not comparable; few rows give a noisy value",
+        pitfalls="it is measured with independent noise, but models of pairs learn from the noise of their "
+        "pairs: their bound may be higher although their samples are better; bounds of masks (`mdlm`) and "
+        "of other noise are not comparable; few rows give a noisy value",
         source="Schiff et al. 2024; Sahoo et al. 2024 (`pairflow/training/objectives.py`, class `Validator`)",
     ),
     "ppl_bound": _text_bound("perplexity bound", digits=2),
@@ -52,8 +52,8 @@ BOUNDS = {
 _LIKELIER = Metric(
     "likelier under their own class",
     "highest",
-    description="Share of held-out rows that are likelier under their own class than under any other. The "
-    "share shows how well the model has learnt its condition. It is measured once per training, for one "
+    description="Share of held-out rows that are likelier under their own class than under any other. It "
+    "shows how well the model has learnt its condition, and is measured once per training, for one "
     "property (evaluation `condition`).",
     formula="share of rows whose bound on -log p (from 16 noised copies, the same for all classes) is least "
     "with their own label; `likelier_by_chance` is 1 / number of classes",
@@ -71,7 +71,8 @@ _DISTANCES = Metric(
     "row. `hamming_share_<d>` is the share of pairs at distance d.",
     formula="mean; standard deviation of the Hamming distances of source x0 and row x1; N (K - 1) / K for N "
     "positions and K symbols; mean over 16 to 256 sources of the least distance. With [noise by "
-    "frequency](method.md#noise-by-frequency) the last two are for this noise",
+    "frequency](method.md#noise-by-frequency) `hamming_independent` and `hamming_nearest` are of sources "
+    "from this noise",
     unit="positions",
     better="neither; a near source leaves less noise to remove",
     pitfalls="sources that equal their data are near but teach nothing (`symbol_deviation` is then large); "
@@ -96,7 +97,7 @@ _DEVIATIONS = Metric(
     "would be by chance.",
     formula="total variation distance between these frequencies and 1/K, for K symbols; by chance sqrt((K - "
     "1) / (2 pi M N)) for M rows of N positions. With [noise by frequency](method.md#noise-by-frequency) "
-    "both are for this noise",
+    "the noise's frequencies take the place of 1/K in both metrics",
     unit="none, 0 to 1",
     better="neither; near the expected value",
     pitfalls="it does not see whether positions depend on one another",
@@ -105,9 +106,8 @@ _DEVIATIONS = Metric(
 _ADOPTED = Metric(
     "your own pairs",
     "lowest",
-    description="In your own pairs: training rows without a pair, and pairs that were left out because "
-    "their x1 is held out.",
-    formula="training rows that are the x1 of no pair; pairs whose x1 is a held-out row but no training row",
+    description="In your own pairs: training rows that are the x1 of no pair, and pairs left out because "
+    "their x1 is a held-out row but no training row.",
     unit="rows; pairs",
     pitfalls="models never train on unpaired rows, so results also depend on which rows have pairs",
     source="counted by the step `adopt` (`pairflow/data/own_pairs.py`)",

@@ -127,7 +127,7 @@ METRICS = {
         description="Inception Score: high if each sample looks like one class, and all samples together "
         "like many classes.",
         formula="exp(mean over samples x of KL(p(y|x) || p(y))), with the network's class probabilities "
-        "p(y|x) and their mean p(y); the mean of ten parts of the samples",
+        "p(y|x) and their mean p(y), computed for each of ten parts of the samples and averaged",
         unit="none, 1 to the number of classes",
         pitfalls="it never looks at real data: one perfect image of each class is enough",
         source="Salimans et al. 2016 (`pairflow/kinds/images/measures.py`)",
@@ -139,7 +139,7 @@ METRICS = {
         against="of {} images",
         chart=False,
         features=False,
-        description="Share of samples that equal a training image, pixel by pixel.",
+        description="Share of samples that equal a training image.",
         unit="share, 0 to 1",
         better="lower",
         pitfalls="a copy with one changed pixel does not count; read it with `nn_l2`",

@@ -36,8 +36,8 @@ _rows = partial(Metric, group="rows")
 _copies = partial(
     _rows,
     chart=False,
-    description="`copies`: share of samples that equal a training row in all positions. `distinct`: number "
-    "of different samples as a share of all.",
+    description="`copies`: share of samples that equal a training row. `distinct`: number of different "
+    "samples as a share of all.",
     unit="share of samples",
     better="neither; near the floor",
     pitfalls="short rows of few symbols equal one another by chance; if `distinct` is far below its floor, "

@@ -21,16 +21,16 @@ _plausible = partial(
     description="Different novel molecules in which a chemist should find nothing odd, within limits that "
     "each hold for 95 % of the training molecules. With `chemistry: {plausible: true}`, which `pairflow "
     "new` writes, reports judge methods by `plausible` first.",
-    formula="number of different canonical SMILES that are in no row and pass this stage and all before it. "
-    "`usual_size`: enough heavy atoms and heteroatoms (two heteroatoms always suffice). `usual_rings`: few "
-    "ring systems (rings that share atoms, and the atoms doubly bound to them) that no training molecule "
-    "has, and few atoms in the largest ring. `usual_atoms`: few atoms whose bonds and neighbours (Morgan, "
-    "radius 1) occur in no training molecule and in fewer than 5 molecules of ZINC-250k. `few_alerts`: no "
-    "alert that is rare in both the training molecules and ZINC-250k, and a low severity score (NIBR). "
-    "Alerts are unwanted groups of the lists PAINS, NIH and BRENK, and odd bonds and charges, such as "
-    "formamide, N-C-N or N-acyl ammonium. `plausible`: a low SA score (easy synthesis). The limits of "
-    "*few*, *low* and *rare* are 95 % quantiles of up to 2,000 training molecules, each compared with the "
-    "rest",
+    formula="number of different canonical SMILES that are in no row and pass the metric's test and all "
+    "tests before it in this list. `usual_size`: enough heavy atoms and heteroatoms (two heteroatoms always "
+    "suffice). `usual_rings`: few ring systems (rings that share atoms, and the atoms doubly bound to them) "
+    "that no training molecule has, and few atoms in the largest ring. `usual_atoms`: few atoms whose bonds"
+    " and neighbours (Morgan, radius 1) occur in no training molecule and in fewer than 5 molecules of "
+    "ZINC-250k. `few_alerts`: no alert that is rare in both the training molecules and ZINC-250k, and a low"
+    " severity score (NIBR). Alerts are unwanted groups of the lists PAINS, NIH and BRENK, and odd bonds "
+    "and charges, such as formamide, N-C-N or N-acyl ammonium. `plausible`: a low SA score (easy "
+    "synthesis). The limits of *few*, *low* and *rare* are 95 % quantiles of up to 2,000 training "
+    "molecules, each compared with the rest",
     unit="molecules",
     better="higher, up to held-out molecules",
     pitfalls="a training molecule with one more carbon is often plausible; a small library has wider "
@@ -187,8 +187,8 @@ METRICS = {
         'a network for drug activity. It needs `pip install "pairflow[fcd]"` and `chemistry: {fcd: true}`.',
         formula="Fréchet distance (as `fd`) between all valid samples and 10,000 training molecules at most",
         unit="none",
-        pitfalls="it falls as more valid samples are drawn, so compare equal numbers; good models need "
-        "10,000 samples",
+        pitfalls="it falls as more valid samples are drawn, so compare equal numbers; 10,000 are needed "
+        "to tell good models apart",
         source="Preuer et al. 2018 (`pairflow/kinds/molecules/measures/training_molecules.py`)",
     ),
     **{
@@ -200,7 +200,7 @@ METRICS = {
         description="Valid samples whose nearest training molecule is in the class that was asked for. "
         "Classes come from a column of your table, such as `pIC50`.",
         formula="number of such samples; nearest by Tanimoto similarity (Morgan, radius 2, 2,048 bits) of "
-        "all that have a value in the column",
+        "the training molecules with a value in the column",
         better="higher than `nearest_by_chance`",
         pitfalls="repeats count; similar molecules may differ in the property",
     ),
