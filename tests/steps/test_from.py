@@ -80,8 +80,6 @@ def test_what_no_training_can_start_from_is_refused_in_one_line(prepare, tune, r
     assert tune("old", "parent").exit_code == 0
     wide = tune("old", "x", parent="parent", network=NETWORK | {"width": 32})
     refused(wide, "train", "parent: cannot start from this model: its network width is 16, expected 32")
-    noise = tune("old", "x", parent="parent", method="mdlm")
-    refused(noise, "train", "parent: cannot start from this model: its noise is uniform, expected absorbing")
     shutil.copytree("parent", "bare")
     Path("bare/vocabulary.json").unlink()
     refused(prepare("more", NEW, parent="bare"), "preprocess", "bare/vocabulary.json: no such file")

@@ -70,12 +70,6 @@ def test_files_of_another_resolution_refuse_each_other(preprocess, train, pictur
     refused(train("udlm", rows, files={"validation": test}), "train", "do not belong together: vocabulary")
 
 
-def test_a_unet_on_rows_without_a_shape_is_refused(token_rows, train, refused):
-    unet = {"name": "unet", "channels": 8, "multipliers": [1, 2], "blocks": 1}
-    text = "network unet needs images; the data holds rows of 8 tokens without a shape"
-    refused(train("udlm", network=unet), "train", text)
-
-
 def test_images_that_are_all_equal_are_refused(preprocess, pictures):
     """White marks on nothing are not seen on a white ground, but on a black one."""
     for row, path in enumerate(pictures.iterdir()):

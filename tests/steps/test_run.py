@@ -265,9 +265,9 @@ def test_options_in_the_wrong_place_are_refused_with_the_right_one(workflow, ste
     assert not Path("results").exists()
 
 
-def test_a_run_says_first_what_it_takes(tmp_path):
-    shipped = read(REPOSITORY / "workflow_config.yaml").experiments
-    expected = {name: expect(tmp_path / name, shipped[name], 2) for name in ("qm9", "demo")}
+def test_a_run_says_first_what_it_takes(project):
+    shipped = read(project / "workflow_config.yaml").experiments
+    expected = {name: expect(project / name, shipped[name], 2) for name in ("qm9", "demo")}
     told, warned = outset(expected["qm9"], 8 * 1024)
     line = r"600 jobs to do: about [\d,]+ days on 2 cores, by recorded times; .* 3\d\.\d GB of memory"
     assert re.fullmatch(line, told)
@@ -289,10 +289,10 @@ def test_the_memory_of_a_gpu_is_not_added_to_that_of_the_machine(tmp_path):
     assert re.search(f"^memory +{largest} for the largest job$", sums(expected), re.MULTILINE)
 
 
-def test_the_smallest_version_of_the_papers_qm9_is_for_a_laptop(tmp_path):
-    qm9 = read(REPOSITORY / "workflow_config.yaml").experiments["qm9"]
+def test_the_smallest_version_of_the_papers_qm9_is_for_a_laptop(project):
+    qm9 = read(project / "workflow_config.yaml").experiments["qm9"]
     small = check(Experiment, scaled(qm9, 0.005, 127_190), "qm9")
-    expected = expect(tmp_path, small, 2)
+    expected = expect(project, small, 2)
     assert expected.wall_seconds < 2 * 3600
     assert max(cost.memory_mb or 0.0 for cost in expected.costs.values()) < 2000
 
