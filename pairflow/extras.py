@@ -27,9 +27,5 @@ def named_extras() -> Iterator[None]:
         extra = next((extra for extra, modules in EXTRAS.items() if module in modules), None)
         if extra is None:
             raise
-        raise InputError(say_missing(module, extra)) from None
-
-
-def say_missing(module: str, extra: str) -> str:
-    """Return what is missing, and the command that installs it."""
-    return f'needs {module}, which is not installed: pip install "pairflow[{extra}]"'
+        install = f'pip install "pairflow[{extra}]"'
+        raise InputError(f"needs {module}, which is not installed: {install}") from None

@@ -1,7 +1,5 @@
 # Samples -> metric rows, and histograms of their properties for kinds of data with any; real data -> metric rows of real
 # data in the place of samples, at the numbers of an evaluation. A rule for each kind.
-floor_fields = asked(lambda job: job.kind.floor.files._fields)
-
 for kind in map(load_kind, KINDS):
 
     rule:
@@ -70,7 +68,7 @@ for kind in map(load_kind, KINDS):
                 settings=asked(
                     lambda job: job.kind.floor.settings_of(job.experiment, job.evaluation, job.comparison)
                 ),
-                real=lambda wildcards, input: options(input, floor_fields(wildcards)),
+                real=lambda wildcards, input: options(input, job_of(wildcards).kind.floor.files._fields),
             shell:
                 "python -m pairflow.steps.floor {params.kind:q} --settings {params.settings:q} --threads {threads}"
                 " --evaluation {wildcards.evaluation:q} {params.real:q} --out {output.metrics:q} > {log:q} 2>&1"

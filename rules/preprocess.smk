@@ -1,18 +1,12 @@
 # Raw data -> rows for training and held-out ones, a vocabulary, and what else the kind of data has: a rule for each kind.
 # The rules that one kind has besides are in a file of its name.
-def vocabulary_of(job):
-    return paths.parent_vocabulary(
-        paths.parent_files(job.root, job.experiment), job.experiment.data.keeps_symbols
-    )
-
-
 for kind in map(load_kind, KINDS):
 
     rule:
         name:
             f"preprocess_{kind.name}"
         input:
-            unpack(asked(lambda job: dated(vocabulary_of(job)))),
+            unpack(asked(lambda job: dated(paths.parent_vocabulary(job.root, job.experiment)))),
             raw=asked(lambda job: job.experiment.data.file or []),
             held_out=asked(lambda job: job.experiment.data.held_out_file or []),
         output:

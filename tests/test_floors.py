@@ -166,24 +166,19 @@ def test_a_circle_is_found_however_it_is_closed():
 
 def test_pages_of_the_report_do_not_import_one_another():
     """Shared modules of report/ import no page; each page imports only these and its own modules."""
-    pages = {"experiment", "compare"}
-    for path in modules():
-        if path.parts[0] == "report":
-            own = path.parts[1] if path.parts[1] in pages else None
-            text = (PACKAGE / path).read_text()
-            for page in pages - {own}:
-                assert f"pairflow.report.{page}" not in text, f"{path} imports {page}"
-                assert f"pairflow.report import {page}" not in text, f"{path} imports {page}"
+    pages = {"pairflow.report.experiment", "pairflow.report.compare"}
+    for module, others in arrows().items():
+        if module.startswith("pairflow.report"):
+            foreign = tuple(page for page in pages if not module.startswith(page))
+            assert not [other for other in others if other.startswith(foreign)], module
 
 
 def test_steps_do_not_import_one_another():
-    shared = ("command.py", "options.py")
-    steps = [path for path in modules() if path.parts[0] == "steps" and path.name not in shared]
-    assert not [path for path in steps if path.name.startswith("_")]
+    shared = {"pairflow.steps", "pairflow.steps.command", "pairflow.steps.options"}
+    steps = {name for name in arrows() if name.startswith("pairflow.steps")} - shared
     assert len(steps) >= 6
-    for path in steps:
-        for other in steps:
-            assert f"pairflow.steps.{other.stem}" not in (PACKAGE / path).read_text() or path == other
+    for step in steps:
+        assert not arrows()[step] & steps, step
 
 
 def definitions(kind: type[ast.AST]):

@@ -67,7 +67,7 @@ def test_the_model_of_qm9_makes_small_molecules_with_its_settings(tmp_path, monk
     assert all(1 <= Chem.MolFromSmiles(text).GetNumHeavyAtoms() <= 15 for text in table.smiles)
 
 
-def test_a_name_of_no_published_model_is_a_path(tmp_path):
+def test_a_name_of_no_published_model_is_a_path_and_a_folder_of_its_name_is_refused(tmp_path):
     folder = published.FOLDER / "zinc250k"
     assert published.locate("zinc250k", tmp_path) == folder
     assert published.locate(folder) == folder
@@ -75,9 +75,6 @@ def test_a_name_of_no_published_model_is_a_path(tmp_path):
     for other in ("./zinc250k", "models/zinc250k", "mine"):
         assert published.locate(other, tmp_path) == tmp_path / other
         assert published.name_of(tmp_path / other) is None
-
-
-def test_a_folder_of_the_same_name_is_refused_in_one_line(tmp_path):
     (tmp_path / "zinc250k").mkdir()
     text = "zinc250k: a model of pairflow has this name, and so has a folder here; rename the folder"
     with pytest.raises(InputError, match=f"^{text}$"):

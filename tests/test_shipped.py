@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import jsonschema
-import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -13,8 +12,7 @@ from pairflow.cli import main
 from pairflow.config.file import experiment_files, load, read
 from pairflow.estimate import forecast
 from pairflow.estimate.rates import Rate
-from pairflow.plan.jobs import jobs, report_inputs
-from pairflow.report.costs import training_costs
+from pairflow.plan.jobs import jobs
 
 REPOSITORY = Path(__file__).parent.parent
 CONFIGURATION = REPOSITORY / "workflow_config.yaml"
@@ -54,33 +52,6 @@ def test_estimate_recorded(project, name):
     text = run("estimate", name, "--recorded", "--quiet", "--device", "cpu")
     count = len(jobs(Path("results", name), EXPERIMENTS[name]))
     assert f"to do      {count} of {count} jobs\nwall time  " in text
-
-
-@every_experiment
-def test_jobs_and_the_inputs_of_the_report(name):
-    root = Path("results", name)
-    *others, report = jobs(root, EXPERIMENTS[name])
-    made = [path for job in others for path in job.outputs.values()]
-    assert len(made) == len(set(made))
-    inputs = {path for group in report_inputs(root, EXPERIMENTS[name]).values() for path in group}
-    assert inputs
-    assert inputs <= set(made)
-    assert report.outputs["page"] == root / "report.html"
-
-
-@every_experiment
-def test_what_training_on_pairs_cost(name):
-    """The report counts the making of the pairs of every base method, by the rule that makes them."""
-    plan, columns = EXPERIMENTS[name], ["step", "method", "seed"]
-    rows = [(job.rule, job.method, job.seed) for job in jobs(Path("results", name), plan)]
-    costs = training_costs(pd.DataFrame(rows, columns=columns).assign(seconds=2.0), plan)
-    paired = {base for base, works in costs.items() if "pairing" in {cost.work for cost in works}}
-    assert paired == {*plan.couplings()}
-
-
-@every_experiment
-def test_run_print(project, name):
-    assert run("run", name, "--print") == f"snakemake --cores all -- results/{name}/report.html\n"
 
 
 @every_experiment

@@ -14,11 +14,6 @@ from pairflow.settings.sampling import CommonDemand
 _KEYS = [settings.experiment_keys for settings in SETTINGS if settings.experiment_keys.model_fields]
 
 
-def _require_consistency(experiment: CommonExperiment) -> CommonExperiment:
-    require_consistency(experiment)
-    return experiment
-
-
 if TYPE_CHECKING:
     Experiment = CommonExperiment
 else:
@@ -26,7 +21,7 @@ else:
         "Experiment",
         __base__=(*reversed(_KEYS), CommonExperiment),  # pydantic collects the fields of the last base first
         __doc__=CommonExperiment.__doc__,
-        __validators__={"_is_consistent": model_validator(mode="after")(_require_consistency)},
+        __validators__={"_is_consistent": model_validator(mode="after")(require_consistency)},
         __module__=__name__,
     )
 

@@ -11,17 +11,12 @@ from pairflow.settings.check import Settings
 from pairflow.settings.conditions import ONE_PROPERTY, read_conditions
 from pairflow.settings.flows import FLOWS, Flow
 
-RESERVED = (
-    "coupling",
-    "coverage",
-    "correlation",
-    "likelihood",
-    "condition",
-)  # metric rows of other measurements
+# Names of evaluations that metric rows of other measurements have.
+RESERVED = ("coupling", "coverage", "correlation", "likelihood", "condition")
 
 
-def require_consistency(experiment: CommonExperiment) -> None:
-    """Raise ValueError, which names the first settings that do not fit together."""
+def require_consistency(experiment: CommonExperiment) -> CommonExperiment:
+    """Return `experiment`. Raise ValueError, which names the first settings that do not fit together."""
     for require in (
         _conditions,
         _methods,
@@ -33,6 +28,7 @@ def require_consistency(experiment: CommonExperiment) -> None:
         _correlation,
     ):
         require(experiment)
+    return experiment
 
 
 def _conditions(experiment: CommonExperiment) -> None:

@@ -155,18 +155,10 @@ class CommonExperiment(Settings):
             every |= {name: evaluation, **evaluation.repeated(name)}
         return every
 
-    def frontiers(self) -> dict[str, dict[str, float]]:
-        """Return the evaluations with several temperatures: {"main": {"main": 1.0, "main_t0_7": 0.7}}."""
-        return self._repeated("temperatures")
-
-    def guided(self) -> dict[str, dict[str, float]]:
-        """Return the evaluations with several guidance weights: {"main": {"main": 1.0, "main_g2": 2.0}}."""
-        return self._repeated("guidances")
-
-    def _repeated(self, further: str) -> dict[str, Json]:
+    def repeated(self, further: str) -> dict[str, dict[str, float]]:
         """Return the values of a setting in each evaluation with a list of them, the key `further` of
-        REPEATED, and in its copies, by name. Copies that differ from their evaluation in another setting are
-        left out."""
+        REPEATED, and in its copies, by name: {"main": {"main": 1.0, "main_t0_7": 0.7}}. Copies that differ
+        from their evaluation in another setting are left out."""
         others = {setting for key, setting in REPEATED.items() if key != further}
         return {
             name: {

@@ -5,7 +5,7 @@ check of a folder's files (`plan.lineage`), the report's inputs and its timings 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -25,10 +25,10 @@ def jobs(root: Path, experiment: Experiment, shards: int = 1) -> list[Job]:
 
     `shards` is the number of jobs that a pairing is split into.
     """
-    kind, parent = kind_of(experiment.data), paths.parent_files(root, experiment)
-    table = list(_data_jobs(root, experiment, kind, parent))
+    kind = kind_of(experiment.data)
+    table = list(_data_jobs(root, experiment, kind))
     for seed in experiment.seeds:
-        table += _seed_jobs(root, experiment, parent, seed, shards)
+        table += _seed_jobs(root, experiment, seed, shards)
     table += _evaluations(root, experiment, kind)
     return [*table, _report(root, experiment, kind, table)]
 
@@ -54,14 +54,12 @@ def divide_cores(experiment: Experiment, table: Sequence[Job], cores: int) -> di
     return {rule: max(1, min(_MOST_THREADS, free[rule] // counts[rule])) for rule in free if counts[rule]}
 
 
-def _data_jobs(
-    root: Path, experiment: Experiment, kind: AnyKind, parent: Mapping[str, Path]
-) -> Iterator[Job]:
+def _data_jobs(root: Path, experiment: Experiment, kind: AnyKind) -> Iterator[Job]:
     """Yield preprocessing, the kind's jobs on real data, and the floors (metrics of real data)."""
     data = experiment.data
     own = {"raw": data.file, "held_out": data.held_out_file}
     raw = {key: root.parent.parent / file for key, file in own.items() if file}
-    inputs = raw | paths.parent_vocabulary(parent, data.keeps_symbols)
+    inputs = raw | paths.parent_vocabulary(root, experiment)
     prepared = {Path(name).stem: paths.data(root, name) for name in data.prepared}
     yield Job("preprocess", inputs, prepared, data, threads=None if kind.costs.takes_long else 1)
     yield from kind.reference.jobs(root, experiment)
@@ -76,9 +74,7 @@ def _data_jobs(
             yield Job("floor", inputs, out, settings, gpu=kind.costs.measuring(experiment).gpu)
 
 
-def _seed_jobs(
-    root: Path, experiment: Experiment, parent: Mapping[str, Path], seed: int, shards: int
-) -> Iterator[Job]:
+def _seed_jobs(root: Path, experiment: Experiment, seed: int, shards: int) -> Iterator[Job]:
     """Yield the jobs that make and measure the pairs and the models of a seed, except for evaluations."""
     tokens = {"tokens": paths.data(root, "train.parquet")}
     for name in experiment.couplings():
@@ -87,7 +83,7 @@ def _seed_jobs(
         out = {"metrics": paths.unsampled_metrics(root, seed, "forward", "coverage")}
         yield Job("cover", tokens, out, experiment.cover_settings(seed), threads=None, seed=seed)
     for name in experiment.trained():
-        yield from _training(root, experiment, parent, name, seed)
+        yield from _training(root, experiment, name, seed)
     origins: list[tuple[str, Settings]] = [
         *((name, experiment.pair_settings(name, seed)) for name in experiment.couplings()),
         *((name, experiment.teach_settings(name, seed)) for name in experiment.taught()),
@@ -123,11 +119,8 @@ def _pairing(root: Path, experiment: Experiment, name: str, seed: int, shards: i
     yield job("gather", {"shards": parts, "costs": costs}, pairs)
 
 
-def _training(
-    root: Path, experiment: Experiment, start: Mapping[str, Path], name: str, seed: int
-) -> Iterator[Job]:
-    """Yield the jobs that train one method, without its parent's (the model that it distils). `start` are the
-    files of the model that base methods start from."""
+def _training(root: Path, experiment: Experiment, name: str, seed: int) -> Iterator[Job]:
+    """Yield the jobs that train one method, without its parent's (the model that it distils)."""
     job, folder = partial(Job, method=name, seed=seed, gpu=True, priority=1), paths.model(root, seed, name)
     inputs = {"validation": paths.real_rows(root, "test"), "data": paths.training_data(root, seed, name)}
     outputs = _model(root, seed, name) | {"log": folder / "log.parquet"}
@@ -135,7 +128,7 @@ def _training(
     method = parse_method(name)
     if method.parent is None:
         inputs |= paths.stored_data(root, experiment) | paths.condition_labels(root, experiment)
-        inputs |= start
+        inputs |= paths.parent_files(root, experiment)
         yield job("train", inputs, outputs, experiment.train_settings(name, seed))
         return
     parent, model = paths.model(root, seed, method.parent), _model(root, seed, method.parent)

@@ -1,6 +1,6 @@
 """Paths of all files of an experiment, below its folder `root` (results/<experiment>), as in rules/."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,9 +80,10 @@ def parent_files(root: Path, experiment: Experiment) -> dict[str, Path]:
     return {"parent": folder / "model.safetensors", "parent_description": folder / "model.json"}
 
 
-def parent_vocabulary(parent: Mapping[str, Path], keeps_symbols: bool) -> dict[str, Path]:
-    """Return the vocabulary beside the files of a parent model, if the data may have new symbols."""
-    if not parent or not keeps_symbols:
+def parent_vocabulary(root: Path, experiment: Experiment) -> dict[str, Path]:
+    """Return the vocabulary of the model that base methods start from, if the data may have new symbols."""
+    parent = parent_files(root, experiment)
+    if not parent or not experiment.data.keeps_symbols:
         return {}
     return {"parent_vocabulary": parent["parent"].with_name("vocabulary.json")}
 

@@ -27,7 +27,6 @@ from pairflow.steps.options import Output, together
 from pairflow.training.options import MODEL_FILES
 
 _LONGEST = 2000  # characters of a message
-_SCALARS = {int: int, float: float, str: str, bool: bool}
 GIVE_WAY = 2.0  # seconds in which torchrun ends all processes of a step if one has failed
 RAISES = object()
 RANK_0_FIRST = 60.0  # seconds in which process 0 makes the same mistake as another process
@@ -174,10 +173,13 @@ def setting_options(settings: type[Settings]) -> Callable:
 
 
 class ByKind(click.Group):
-    """A command with a subcommand for each kind of data, made by `make`, with the options of that kind."""
+    """A command with a subcommand for each kind of data. `text` describes the command. `make` returns the
+    subcommand for a kind, with the options of that kind, or None if the kind has none."""
 
-    def __init__(self, make: Callable[[AnyKind], click.Command | None], name: str, help: str):
-        super().__init__(name=name, help=help, subcommand_metavar="KIND [OPTIONS]")
+    def __init__(self, make: Callable[[AnyKind], click.Command | None], text: str):
+        name = _name(make)
+        text += f"\n\nThe options depend on the kind of data: `pairflow {name} KIND --help` lists them."
+        super().__init__(name=name, help=text, subcommand_metavar="KIND [OPTIONS]")
         self.make = make
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -193,14 +195,6 @@ class ByKind(click.Group):
             known = self.list_commands(ctx)
             text = f"unknown kind of data '{args[0]}'{nearest(args[0], known)}: known are {', '.join(known)}"
             raise click.UsageError(text, ctx) from None
-
-
-def by_kind(make: Callable[[AnyKind], click.Command | None], text: str) -> ByKind:
-    """Make a command with a subcommand per kind of data. `text` describes the command. `make` returns the
-    subcommand for a kind, or None if the kind has none."""
-    name = _name(make)
-    text += f"\n\nThe options depend on the kind of data: `pairflow {name} KIND --help` lists them."
-    return ByKind(make, name, text)
 
 
 def _name(function: Callable) -> str:
@@ -311,8 +305,8 @@ def _help(info: FieldInfo) -> str:
 
 def _click_type(annotation: object) -> object:
     """Return the click type for a field: int, float, str, bool, a choice, an integer or a word, or JSON."""
-    if annotation in _SCALARS:
-        return _SCALARS[annotation]
+    if annotation in (int, float, str, bool):
+        return annotation
     members = [member for member in get_args(annotation) if member is not type(None)]
     if get_origin(annotation) is Literal:
         return click.Choice(members)

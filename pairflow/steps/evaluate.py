@@ -8,7 +8,7 @@ from pairflow.artifacts import Provenance
 from pairflow.config import Settings
 from pairflow.kinds.kind import AnyKind
 from pairflow.metrics.measured import Machine
-from pairflow.steps.command import by_kind, step
+from pairflow.steps.command import ByKind, step
 from pairflow.steps.options import bundle, evaluation, existing, on_device, out, together
 
 
@@ -36,7 +36,7 @@ def _evaluate(kind: AnyKind) -> click.Command:
     return step(reference.settings)(run)
 
 
-main = by_kind(_evaluate, "Measure samples, trial by trial, and compare them with real data.")
+main = ByKind(_evaluate, "Measure samples, trial by trial, and compare them with real data.")
 
 if __name__ == "__main__":
     main()

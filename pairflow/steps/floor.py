@@ -8,7 +8,7 @@ from pairflow.artifacts import Provenance
 from pairflow.config import RealDraws
 from pairflow.kinds.kind import AnyKind
 from pairflow.metrics.measured import Machine
-from pairflow.steps.command import by_kind, step
+from pairflow.steps.command import ByKind, step
 from pairflow.steps.options import bundle, evaluation, on_device, out
 
 
@@ -32,7 +32,7 @@ def _floor(kind: AnyKind) -> click.Command | None:
     return step(floor.settings)(run)
 
 
-main = by_kind(
+main = ByKind(
     _floor, "Compute reference values: the metrics of samples, measured on as many rows of real data."
 )
 

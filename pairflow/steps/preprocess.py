@@ -9,7 +9,7 @@ from pairflow.config import DataSettings
 from pairflow.kinds.kind import AnyKind, Preprocessing
 from pairflow.runtime.resume import LongWork, ResumeOptions
 from pairflow.runtime.threads import granted_threads
-from pairflow.steps.command import by_kind, step
+from pairflow.steps.command import ByKind, step
 from pairflow.steps.options import out, parent_vocabulary, quiet, resume_folder, threads, together
 
 
@@ -39,7 +39,7 @@ def _preprocess(kind: AnyKind) -> click.Command:
     return step(kind.settings)(run)
 
 
-main = by_kind(_preprocess, "Turn raw data into rows for training, held-out rows and a vocabulary.")
+main = ByKind(_preprocess, "Turn raw data into rows for training, held-out rows and a vocabulary.")
 
 if __name__ == "__main__":
     main()

@@ -3,7 +3,6 @@
 import shlex
 import sys
 from collections.abc import Collection
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -140,9 +139,8 @@ def expect(folder: Path, experiment: Experiment, cores: int | None) -> "Forecast
     from pairflow.estimate.forecast import forecast
     from pairflow.plan.sizes import about
 
-    where, shards, cores = device_type("auto"), read(WORKFLOW).pair_shards, cores or available_cpus()
-    how = partial(forecast, shards=shards, recorded=True, progress=False)
-    return how(folder, experiment, about(folder, experiment), cores, where)
+    what = folder, experiment, about(folder, experiment), cores or available_cpus(), device_type("auto")
+    return forecast(*what, shards=read(WORKFLOW).pair_shards, recorded=True, progress=False)
 
 
 def advice(name: str, names: Collection[str], expected: "Forecast") -> list[str]:

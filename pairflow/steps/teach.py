@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -57,20 +57,14 @@ def main(settings: AnySettings, model: Path, out: Path, resume: ResumeOptions, d
     table.write(pa.table(pairs))
 
 
-class _Drawing(NamedTuple):
-    """How pairs are drawn: the `kind` of their table, the network `calls` for a pair, and two functions.
+def _drawing(
+    settings: AnySettings, teacher: "Model"
+) -> tuple[str, int, Callable[[BlockKey], np.ndarray], Callable[[np.ndarray], pa.Array]]:
+    """Return the kind of the pairs' table, the network calls for a pair, a function that draws the pairs of a
+    block, (2, rows, ...), and one that turns one side of them into a table's column.
 
-    `draw` makes the pairs of a block, (2, rows, ...); `column` turns one side of them into a table's column.
+    Raises InputError unless the settings fit the teacher.
     """
-
-    kind: str
-    calls: int
-    draw: Callable[[BlockKey], np.ndarray]
-    column: Callable[[np.ndarray], pa.Array]
-
-
-def _drawing(settings: AnySettings, teacher: "Model") -> _Drawing:
-    """Choose how to draw pairs. Raises InputError unless the settings fit the teacher."""
     from pairflow.training import reflow
     from pairflow.training.model import DiscreteModel, VelocityModel
 
@@ -81,12 +75,12 @@ def _drawing(settings: AnySettings, teacher: "Model") -> _Drawing:
         )
     if isinstance(teacher, VelocityModel) and isinstance(settings, SolveSettings):
         solve = partial(reflow.solve_pairs, teacher, settings)
-        return _Drawing("vector pairs", settings.steps, lambda block: solve(*block).numpy(), row_column)
+        return "vector pairs", settings.steps, lambda block: solve(*block).numpy(), row_column
     if isinstance(teacher, DiscreteModel) and isinstance(settings, TeachSettings):
         teach, dtype = partial(reflow.draw_pairs, teacher, settings), token_dtype(teacher.corruption.symbols)
         column = partial(token_column, vocabulary_size=teacher.vocabulary_size)
         calls = settings.steps + 1  # the greedy tail
-        return _Drawing("pairs", calls, lambda block: teach(*block).numpy().astype(dtype), column)
+        return "pairs", calls, lambda block: teach(*block).numpy().astype(dtype), column
     raise InputError(f"{teacher.folder}: --solver is needed with a continuous flow, and only then")
 
 

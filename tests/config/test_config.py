@@ -65,6 +65,8 @@ def asking(**of_main):
     return {"evaluations": {"main": {"nfe": [1], **of_main}}}
 
 
+DEMO, MOONS = (SHIPPED["experiments"][name] for name in ("demo", "two_moons_d2"))
+SPLIT = {"source": "a.csv", "length": 8, "split_column": "s"}
 OWN = {"data": TOKENS, "pairs": {"mine": "a.parquet"}, "methods": ["udlm"]}
 GUIDED = asking(condition="qed=high", guidances=[0, 2.5])
 GUIDED |= {"data": PLAIN | {"condition": {"property": "qed"}}, "methods": ["mdlm", "pairflow"]}
@@ -126,11 +128,26 @@ def with_rates(rates: dict) -> dict:
         ("", OWN | {"methods": ["pairs-mime"]}, r"'pairs-mime' needs a file of pairs \(did you mean 'mine'"),
         ("", OWN | {"pairs": {"mine": "{x}"}}, r"pairs\.mine: \{x\}: braces in a name are wildcards"),
         ("", OWN | {"pairs": {"Mine": "x"}}, r"pairs\.Mine"),
+        ("data", SPLIT | {"held_out": "b.smi"}, "split_column: does not go with held_out"),
+        ("data", SPLIT | {"split": "scaffold"}, "split_column: does not go with split: scaffold"),
+        ("data", {"source": "qm9", "length": 8, "held_out": "b.smi"}, "only for a file of your own, not"),
+        ("data", {**IMAGES, "held_out": "./faces/b"}, "held_out: expected a path outside faces, found"),
+        ("data", {"source": "digits", "split": "folders"}, "only the source image_folder has these keys"),
+        (
+            "",
+            MOONS | {"methods": ["udlm"]},
+            "'udlm' has no continuous flow; expected one of pairflow, condot",
+        ),
+        (
+            "",
+            MOONS | {"training": DEMO["training"]},
+            "loss: expected velocity in a continuous flow, found ne",
+        ),
+        ("data", {"source": "two_moons"}, "dims: the source two_moons needs this key"),
         ("", GUIDED | {"data": PLAIN}, r"condition: needs the settings data\.cond"),
         ("", GUIDED | asking(condition="qed=hihg"), r"class 'hihg' of qed \(did you mean 'high'"),
         ("", GUIDED | {"methods": ["pairflow+redi"]}, r"methods: 'pairflow\+redi'"),
         ("", GUIDED | {"methods": ["ot"], "data": TWO}, "'ot' takes only a condition of one property, or"),
-        ("", GUIDED | asking(condition=["qed=low", "qed=high"]), "main.condition: qed is asked for twice"),
         ("", GUIDED | asking(guidances=[2]), "guidances: needs a condition, such as"),
         ("", GUIDED | asking(condition="qed=high", guidances=[1]), r"with 1 itself, \[1.0, 1.0\] contains"),
         ("data", PLAIN | {"condition": {"property": "ph"}}, "'ph': known are qed, .* your table: column: ph"),
@@ -190,7 +207,7 @@ def test_an_evaluation_is_repeated_at_each_temperature():
     values = changed("evaluations.main.temperatures", [0.7, 2])
     experiment = check(Configuration, values, "x").experiments["demo"]
     names = {"main": 1.0, "main_t0_7": 0.7, "main_t2": 2.0}
-    assert experiment.frontiers() == {"main": names}
+    assert experiment.repeated("temperatures") == {"main": names}
     assert [name for name in experiment.evaluations if name in names] == [*names]
     for name, temperature in names.items():
         settings = experiment.sample_settings(name, 4, 0)
@@ -348,17 +365,6 @@ def test_features_are_one_extractor_or_a_list():
             dumped(features)
 
 
-def test_own_tokens_and_own_pairs():
-    values = changed("data", TOKENS)
-    methods = ["udlm", "pairs-mine+dcd"]
-    values["experiments"]["demo"] |= {"pairs": {"mine": "mine.parquet"}, "methods": methods}
-    own = check(Configuration, values, "x").experiments["demo"]
-    assert (own.data.kind, own.data.file, own.couplings()) == ("tokens", "my.npy", ["pairs-mine"])
-    assert own.trained() == ["udlm", "pairs-mine", "pairs-mine+dcd"]
-    assert own.own_pairs("pairs-mine") == "mine.parquet"
-    assert own.pair_settings("pairs-mine", 1).model_dump() == {"coupling": "pairs-mine", "seed": 1}
-
-
 def test_an_evaluation_of_some_methods_samples_only_those():
     experiment = check(Configuration, changed("evaluations.main.methods", ["pairflow"]), "my.yaml")
     runs = list(paths.runs(experiment.experiments["demo"]))
@@ -386,9 +392,9 @@ def test_coverage_has_the_steps_of_the_pairing_unless_it_names_others():
 
 def test_an_evaluation_is_repeated_at_each_weight_of_guidance():
     experiment = check(Configuration, changed("", GUIDED), "x").experiments["demo"]
-    assert experiment.guided() == {"main": {"main": 1, "main_g0": 0, "main_g2_5": 2.5}}
-    assert experiment.frontiers() == {}
-    for name, weight in experiment.guided()["main"].items():
+    assert experiment.repeated("guidances") == {"main": {"main": 1, "main_g0": 0, "main_g2_5": 2.5}}
+    assert experiment.repeated("temperatures") == {}
+    for name, weight in experiment.repeated("guidances")["main"].items():
         settings = experiment.sample_settings(name, nfe=1, seed=0).model_dump()
         assert (settings["condition"], settings["guidance"]) == ("qed=high", weight)
 

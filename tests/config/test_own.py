@@ -1,12 +1,11 @@
 """Experiments in files of their own: merged with the shipped ones, written by `new`, and refused by name."""
 
-import os
 from pathlib import Path
 
 import pytest
 import yaml
 
-from pairflow.config.file import MOST_BYTES, describe, experiment, experiment_file, read, require_free
+from pairflow.config.file import describe, experiment, experiment_file, read, require_free
 from pairflow.errors import InputError
 
 SHIPPED = Path("workflow_config.yaml")
@@ -58,19 +57,6 @@ def test_a_file_that_is_left_out_is_a_line(capsys):
         experiment(read(SHIPPED), "demo", SHIPPED)
     error = "experiments/left_out.yaml: not YAML: 2026-13-45 is a timestamp; put it in quotes (line 1)"
     assert capsys.readouterr().err == f"pairflow: note: left out {error}\n"
-
-
-def test_a_pipe_among_the_experiments_is_left_out(tmp_path):
-    Path("experiments").mkdir()
-    os.mkfifo("experiments/pipe.yaml")
-    Path("experiments/zero.yaml").symlink_to("/dev/zero")
-    Path("experiments/folder.yaml").mkdir()
-    Path("experiments/large.yaml").write_bytes(b"#" * (MOST_BYTES + 1))
-    mistakes = read(SHIPPED).mistakes
-    assert list(mistakes) == ["folder", "large", "pipe", "zero"]
-    for name in ("folder", "pipe", "zero"):
-        assert mistakes[name] == f"experiments/{name}.yaml: is a folder, a pipe or a device, expected a file"
-    assert mistakes["large"].startswith("experiments/large.yaml: 1,048,577 bytes are more than the 1,048,576")
 
 
 def test_a_file_holds_nothing_but_experiments():

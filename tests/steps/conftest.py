@@ -1,4 +1,4 @@
-"""Token rows in the working directory, a model trained on them for a moment, its pairs, a distillation."""
+"""An empty working directory; token rows, a model trained on them for a moment, its pairs, a distillation."""
 
 import re
 
@@ -10,14 +10,20 @@ RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-2, "validate_every"
 SHARED = {"threads": 1, "quiet": True}
 
 
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """The working directory, which is empty when a test begins."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 @pytest.fixture
-def token_rows(token_file, tmp_path, monkeypatch):
+def token_rows(token_file, here):
     """The working directory: train.parquet and validation.parquet, of 8 tokens of 6 symbols."""
     rng = np.random.default_rng(0)
     token_file("train.parquet", rng.integers(0, 6, (60, 8)), 6)
     token_file("validation.parquet", rng.integers(0, 6, (20, 8)), 6)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    return here
 
 
 @pytest.fixture

@@ -8,11 +8,9 @@ from shutil import rmtree
 import pandas as pd
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 
 from pairflow.artifacts import Metadata, as_metrics, digest, read_table, write_table
 from pairflow.config import Experiment
-from pairflow.steps.compare import main
 
 SETTINGS = {
     "description": "Constructed numbers",
@@ -61,17 +59,16 @@ def finish(tmp_path):
 
 
 @pytest.fixture
-def compare(tmp_path):
+def compare(step, tmp_path):
     """Run the step; returns how it ended, the page's words and its numbers."""
 
-    def run(*folders, options=(), out="out/comparison.html"):
+    def run(*folders, out="out/comparison.html", **options):
         page = tmp_path / out
-        done = CliRunner().invoke(main, [*map(str, folders), *options, "--out", str(page)])
-        numbers = page.with_suffix(".parquet")
+        done = step("compare", *folders, out=page, **options)
         if done.exit_code:
             return done, "", None
         words = " ".join(re.sub("<[^>]*>", " ", page.read_text(encoding="utf-8")).split())
-        return done, words, read_table(numbers, "comparison")[0].to_pandas()
+        return done, words, read_table(page.with_suffix(".parquet"), "comparison")[0].to_pandas()
 
     return run
 
@@ -128,7 +125,7 @@ def test_the_methods_of_one_experiment(compare, finish):
     assert (found["value"], found["baseline_method"]) == (11, "udlm")
     assert (found["test"], found["n"]) == ("paired t", 3)
     assert "The methods of one experiment compared with udlm." in page
-    _, _, numbers = compare(folder, options=["--baseline", "pairflow"])
+    _, _, numbers = compare(folder, baseline="pairflow")
     assert one(numbers, method="udlm", nfe=1)["value"] == -11
 
 
@@ -262,6 +259,6 @@ def test_other_mistakes_are_one_line(compare, finish, refused, tmp_path):
     said = f"the numbers of --out, {folder / 'metrics.parquet'}: is an input of this command"
     refused(compare(folder, out="results/a/metrics.html")[0], "compare", said)
     said = "--baseline pairflaw: not a method of a (did you mean 'pairflow'?): udlm, pairflow"
-    refused(compare(folder, options=["--baseline", "pairflaw"])[0], "compare", said)
+    refused(compare(folder, baseline="pairflaw")[0], "compare", said)
     said = "--baseline: only for a single folder; of several folders the first one is the baseline"
-    refused(compare(folder, finish("b"), options=["--baseline", "udlm"])[0], "compare", said)
+    refused(compare(folder, finish("b"), baseline="udlm")[0], "compare", said)

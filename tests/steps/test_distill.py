@@ -90,7 +90,6 @@ def test_equal_runs_give_equal_bytes_and_other_weights_than_the_parents(pairs, d
     ("method", "how", "data", "parent", "text"),
     [
         ("random+dcd", DCD, "train", "udlm", "a model of udlm, but random+dcd needs random"),
-        ("mdlm+dcd", DCD, "train", "udlm", "distillations need uniform noise; mdlm has absorbing noise"),
         ("udlm+redi", REDI, "train", "udlm", "train.parquet: holds tokens, expected pairs"),
         ("udlm+dcd", DCD, "pairs", "udlm", "pairs.parquet: holds pairs, expected tokens"),
     ],

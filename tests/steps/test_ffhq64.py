@@ -46,7 +46,6 @@ def stand_ins(monkeypatch):
 
 
 def test_ffhq_needs_no_held_out_images(tmp_path, monkeypatch, run_call, stand_ins):
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PAIRFLOW_DATA_DIR", str(tmp_path))
     (tmp_path / "thumbnails128x128/00000").mkdir(parents=True)
     for number, pixels in enumerate(np.random.default_rng(0).integers(0, 256, (8, 9, 8, 3), np.uint8)):

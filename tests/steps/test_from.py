@@ -10,10 +10,7 @@ import pytest
 import yaml
 from miniatures import data_files
 
-from pairflow import published
 from pairflow.artifacts import read_metadata, read_table, token_array
-from pairflow.config import Experiment, check
-from pairflow.plan import paths
 
 NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16}
 OLD = [f"{'C' * n}{end}" for n in range(1, 9) for end in ("", "N", "O")]
@@ -21,9 +18,8 @@ NEW = [f"{'C' * n}{end}" for n in range(1, 9) for end in ("Cl", "O", "Br")]
 
 
 @pytest.fixture
-def prepare(step, tmp_path, monkeypatch):
+def prepare(step):
     """Preprocess molecules into the folder of a name; with the vocabulary of a parent if there is one."""
-    monkeypatch.chdir(tmp_path)
 
     def run(name, molecules, parent=None, **settings):
         Path(name).mkdir()
@@ -84,8 +80,6 @@ def test_what_no_training_can_start_from_is_refused_in_one_line(prepare, tune, r
     assert tune("old", "parent").exit_code == 0
     wide = tune("old", "x", parent="parent", network=NETWORK | {"width": 32})
     refused(wide, "train", "parent: cannot start from this model: its network width is 16, expected 32")
-    noise = tune("old", "x", parent="parent", method="mdlm")
-    refused(noise, "train", "parent: cannot start from this model: its noise is uniform, expected absorbing")
     shutil.copytree("parent", "bare")
     Path("bare/vocabulary.json").unlink()
     refused(prepare("more", NEW, parent="bare"), "preprocess", "bare/vocabulary.json: no such file")
@@ -95,9 +89,8 @@ def test_what_no_training_can_start_from_is_refused_in_one_line(prepare, tune, r
 
 
 @pytest.fixture
-def add(step, miniature, tmp_path, monkeypatch):
+def add(step, miniature):
     """`pairflow new` on a library of alkanes with halogens, from a parent."""
-    monkeypatch.chdir(tmp_path)
 
     def run(parent, **settings):
         Path("workflow_config.yaml").write_text(yaml.safe_dump({"experiments": {"other": miniature()}}))
@@ -121,18 +114,6 @@ def test_new_writes_an_experiment_in_the_form_of_the_parent(prepare, tune, add):
     assert experiment["network"] == NETWORK | {"dropout": 0.0}
     assert (experiment["data"]["length"], experiment["data"]["representation"]) == (14, "smiles")
     assert experiment["training"]["learning_rate"] == 5e-4
-
-
-def test_new_writes_the_name_of_a_model_that_comes_with_pairflow(add):
-    run = add("zinc250k")
-    assert run.exit_code == 0, run.stderr
-    text = Path("experiments/mine.yaml").read_text()
-    assert "\n    from: zinc250k\n" in text
-    experiment = check(Experiment, yaml.safe_load(text)["experiments"]["mine"], "mine")
-    parent = paths.parent_files(Path("results/mine"), experiment)
-    named = {*parent.values(), *paths.parent_vocabulary(parent, keeps_symbols=True).values()}
-    folder = published.FOLDER / "zinc250k"
-    assert named == {folder / name for name in ("model.safetensors", "model.json", "vocabulary.json")}
 
 
 def test_new_refuses_a_parent_that_the_molecules_do_not_fit(prepare, tune, add, refused):

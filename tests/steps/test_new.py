@@ -144,6 +144,7 @@ def test_a_training_on_groups_has_no_more_epochs_than_are_worth_it(project, monk
     (project / "a.smi").write_text("\n".join(SMILES))
     run = made("a.smi", "--estimate", "--hours", "5", "--representation", "groups", *options)
     training = experiment(project, "a").training
+    assert experiment(project, "a").parent == {"none": None}.get(options[1], options[1])
     assert 0.9 * epochs * 285 < training.iterations * training.batch_size <= epochs * 285
     assert f"{training.iterations:,} iterations; in tests, far more made samples worse." in run.stdout
 

@@ -2,6 +2,7 @@
 
 import functools
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,17 +20,16 @@ PI = frequencies(ROWS, 5)
 
 
 @pytest.fixture
-def learn(token_file, tmp_path, monkeypatch, train):
+def learn(token_file, train):
     """Train a method with noise by frequency, on token rows or pairs in the working directory."""
     token_file("train.parquet", ROWS, 5)
     token_file("validation.parquet", ROWS[:20], 5)
-    monkeypatch.chdir(tmp_path)
     return functools.partial(train, noise="frequencies")
 
 
-def test_a_model_keeps_the_frequencies_of_its_rows_wherever_it_goes(learn, teach, done, tmp_path):
+def test_a_model_keeps_the_frequencies_of_its_rows_wherever_it_goes(learn, teach, done):
     assert learn("udlm").exit_code == 0
-    assert json.loads((tmp_path / "udlm/model.json").read_text())["noise"] == "frequencies"
+    assert json.loads(Path("udlm/model.json").read_text())["noise"] == "frequencies"
     pairflow.load("udlm", device="cpu").save("udlm.zip")
     loaded = pairflow.load("udlm.zip", device="cpu")
     assert np.array_equal(loaded.model.frequencies.numpy(), PI)

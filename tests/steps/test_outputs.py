@@ -13,9 +13,8 @@ NO_FILE = "is there and is not a regular file; choose another name"
 
 
 @pytest.fixture
-def contents(tmp_path, monkeypatch):
+def contents(here):
     """A working directory with files of all kinds, and a function that reads all of it."""
-    monkeypatch.chdir(tmp_path)
     names = ["train.parquet", "validation.parquet", "smiles.parquet", "mine.smi", "home/thesis.tex"]
     names += ["udlm/model.safetensors", "udlm/model.json", "results/x/data/train.parquet"]
     for name in names:
@@ -26,7 +25,7 @@ def contents(tmp_path, monkeypatch):
     Path("link").symlink_to("home")
     Path("loop").symlink_to("loop")
     os.mkfifo("pipe")
-    return lambda: {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    return lambda: {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
 
 
 LOG = f"--log rows.npy: {INPUT}"

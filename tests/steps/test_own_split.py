@@ -11,21 +11,14 @@ import pytest
 from PIL import Image
 
 from pairflow.artifacts import read_metadata, read_table, token_array
-from pairflow.config import check
 from pairflow.config.file import read
 from pairflow.errors import InputError
 from pairflow.kinds import load_kind, source_of
 from pairflow.kinds.images.settings import Images
-from pairflow.kinds.molecules.settings import Molecules
 
 MOLECULES = [a * "C" + x + b * "C" for a in range(1, 11) for b in range(1, 11) for x in "NOS" if a >= b]
 LABELS = ["test" if k % 5 == 0 else "valid" if k % 5 == 1 else "Training" for k in range(len(MOLECULES))]
 HELD_OUT = [smiles for smiles, label in zip(MOLECULES, LABELS, strict=True) if label != "Training"]
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
@@ -156,22 +149,3 @@ def test_images(prepare):
     Image.new("L", (4, 4)).save("all/x.png")
     with pytest.raises(InputError, match="all: folders: expected train, valid or test, found '' in 1 of 12"):
         source_of(Images(source="image_folder", folder="all", split="folders")).load()
-
-
-MOLECULE_FILE = {"source": "a.csv", "length": 8}
-
-
-@pytest.mark.parametrize(
-    ("kind", "data", "message"),
-    [
-        (Molecules, {**MOLECULE_FILE, "split_column": "s", "held_out": "b.smi"}, "does not go with held_out"),
-        (Molecules, {**MOLECULE_FILE, "split_column": "s", "split": "scaffold"}, "with split: scaffold"),
-        (Molecules, {"source": "qm9", "length": 8, "held_out": "b.smi"}, "only for a file of your own, not"),
-        (Images, {"source": "image_folder", "folder": "a", "held_out": "./a/b"}, "expected a path outside a"),
-        (Images, {"source": "digits", "split": "folders"}, "only the source image_folder has these keys"),
-    ],
-)
-def test_settings_that_do_not_fit_are_refused(kind, data, message):
-    with pytest.raises(InputError) as error:
-        check(kind, data, "data")
-    assert message in str(error.value)

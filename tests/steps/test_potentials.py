@@ -2,6 +2,7 @@
 
 import signal
 from dataclasses import replace
+from pathlib import Path
 from unittest.mock import Mock
 
 import numpy as np
@@ -23,9 +24,8 @@ K, N, ROWS = 5, 6, 200
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(here):
     """Token rows for training and validation, unlabelled, in the working directory."""
-    monkeypatch.chdir(tmp_path)
     generator = np.random.default_rng(0)
     centres = generator.integers(K, size=(8, N))
     tokens = centres[generator.integers(8, size=ROWS)]
@@ -34,8 +34,8 @@ def folder(tmp_path, monkeypatch):
     for split in ("train", "validation"):
         metadata = Metadata(kind="tokens", length=N, vocabulary_size=K, split=split, data="d", vocabulary="v")
         table = pa.table({"tokens": token_column(tokens.astype(np.uint8), K)})
-        write_table(tmp_path / f"{split}.parquet", table, metadata)
-    return tmp_path
+        write_table(Path(f"{split}.parquet"), table, metadata)
+    return here
 
 
 def make(done, name="pairs.parquet", **options):

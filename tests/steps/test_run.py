@@ -39,9 +39,8 @@ JOBS |= {"sample udlm main nfe 1", "evaluate udlm main nfe 1"}
 
 
 @pytest.fixture
-def workflow(tmp_path, miniature, monkeypatch):
+def workflow(miniature):
     """Write the configuration with one small experiment; it is in the working directory."""
-    monkeypatch.chdir(tmp_path)
 
     def write(**changes):
         text = yaml.safe_dump({"experiments": {"mini": miniature(**changes)}})
@@ -266,9 +265,9 @@ def test_options_in_the_wrong_place_are_refused_with_the_right_one(workflow, ste
     assert not Path("results").exists()
 
 
-def test_a_run_says_first_what_it_takes(tmp_path):
-    shipped = read(REPOSITORY / "workflow_config.yaml").experiments
-    expected = {name: expect(tmp_path / name, shipped[name], 2) for name in ("qm9", "demo")}
+def test_a_run_says_first_what_it_takes(project):
+    shipped = read(project / "workflow_config.yaml").experiments
+    expected = {name: expect(project / name, shipped[name], 2) for name in ("qm9", "demo")}
     told, warned = outset(expected["qm9"], 8 * 1024)
     line = r"600 jobs to do: about [\d,]+ days on 2 cores, by recorded times; .* 3\d\.\d GB of memory"
     assert re.fullmatch(line, told)
@@ -290,10 +289,10 @@ def test_the_memory_of_a_gpu_is_not_added_to_that_of_the_machine(tmp_path):
     assert re.search(f"^memory +{largest} for the largest job$", sums(expected), re.MULTILINE)
 
 
-def test_the_smallest_version_of_the_papers_qm9_is_for_a_laptop(tmp_path):
-    qm9 = read(REPOSITORY / "workflow_config.yaml").experiments["qm9"]
+def test_the_smallest_version_of_the_papers_qm9_is_for_a_laptop(project):
+    qm9 = read(project / "workflow_config.yaml").experiments["qm9"]
     small = check(Experiment, scaled(qm9, 0.005, 127_190), "qm9")
-    expected = expect(tmp_path, small, 2)
+    expected = expect(project, small, 2)
     assert expected.wall_seconds < 2 * 3600
     assert max(cost.memory_mb or 0.0 for cost in expected.costs.values()) < 2000
 
@@ -332,8 +331,7 @@ def test_a_missing_file_of_ones_own_is_one_line(workflow, step, refused, changes
     assert not Path("results").exists()
 
 
-def test_a_file_is_missed_only_by_jobs_whose_outputs_are_not_there(tmp_path, monkeypatch, miniature):
-    monkeypatch.chdir(tmp_path)
+def test_a_file_is_missed_only_by_jobs_whose_outputs_are_not_there(miniature):
     pairs = {"pairs": {"mine": "mine.parquet"}, "methods": ["udlm", "pairs-mine"]}
     root, experiment = Path("results/mini"), check(Experiment, miniature(data=TOKENS, **pairs), "test")
     for job in jobs(root, experiment):
@@ -367,12 +365,12 @@ def test_the_message_of_a_failed_step(tmp_path, text, expected):
     assert execution.message(log) == expected
 
 
-def test_a_terminal_follows_the_log_of_the_job_that_has_run_longest(tmp_path, monkeypatch, capsys):
-    (tmp_path / "a.log").write_text("  1%| 1/100\n 45%| 45/100 [00:45<00:55, loss=0.75]\n")
+def test_a_terminal_follows_the_log_of_the_job_that_has_run_longest(monkeypatch, capsys):
+    Path("a.log").write_text("  1%| 1/100\n 45%| 45/100 [00:45<00:55, loss=0.75]\n")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     lines = execution.JobLines(SimpleNamespace(dryrun=False), None)
     for number, (name, file) in enumerate({"queued": "none", "udlm": "a", "mdlm": "a"}.items(), -1):
-        facts = {"rule_name": "train", "wildcards": {"base": name}, "log": [str(tmp_path / f"{file}.log")]}
+        facts = {"rule_name": "train", "wildcards": {"base": name}, "log": [f"{file}.log"]}
         log(lines, LogEvent.JOB_INFO, jobid=number, **facts)
     time.sleep(1.5)
     log(lines, LogEvent.JOB_FINISHED, job_id=0)
@@ -384,12 +382,11 @@ def test_a_terminal_follows_the_log_of_the_job_that_has_run_longest(tmp_path, mo
     assert last == ""
 
 
-def test_a_job_that_waits_in_a_queue_is_named(tmp_path, monkeypatch, capsys):
+def test_a_job_that_waits_in_a_queue_is_named(monkeypatch, capsys):
     monkeypatch.setattr(execution, "MINUTE", 0.1)
     lines = execution.JobLines(SimpleNamespace(dryrun=False), None)
     wildcards = {"base": "pairflow", "shard": "3", "shards": "8"}
-    job = {"rule_name": "pair_shard", "wildcards": wildcards, "log": [str(tmp_path / "a.log")]}
-    log(lines, LogEvent.JOB_INFO, jobid=1, **job)
+    log(lines, LogEvent.JOB_INFO, jobid=1, rule_name="pair_shard", wildcards=wildcards, log=["a.log"])
     time.sleep(0.3)
     lines.close()
     assert capsys.readouterr().err.startswith("pair_shard pairflow 3 of 8: waiting to start\n")
@@ -405,6 +402,7 @@ def test_a_warning_is_written_once_and_temporary_files_of_a_dry_run_never(capsys
         assert capsys.readouterr().err == f"{text}\n" * times
 
 
+TRAIN = {"jobid": 7, "rule_name": "train", "wildcards": {"base": "udlm"}, "log": ["a.log"]}
 # The message of Snakemake's plugin when sbatch fails.
 REFUSED = """SLURM sbatch failed. The error message was 'sbatch: error: invalid partition specified: cpus
 sbatch: error: Batch job submission failed: Invalid partition name specified'.
@@ -412,12 +410,11 @@ sbatch: error: Batch job submission failed: Invalid partition name specified'.
         sbatch --parsable -p cpus"""
 
 
-def test_a_job_that_slurm_refuses_says_why(tmp_path, capsys):
-    (tmp_path / "a.log").write_text("pairflow train: error: of an earlier attempt\n")
+def test_a_job_that_slurm_refuses_says_why(capsys):
+    Path("a.log").write_text("pairflow train: error: of an earlier attempt\n")
     lines = execution.JobLines(SimpleNamespace(dryrun=False), None)
-    facts = {"rule_name": "train", "wildcards": {"base": "udlm"}, "log": [str(tmp_path / "a.log")]}
-    log(lines, LogEvent.JOB_INFO, jobid=7, **facts)
-    log(lines, LogEvent.JOB_ERROR, jobid=7, **facts, rule_msg=REFUSED)
+    log(lines, LogEvent.JOB_INFO, **TRAIN)
+    log(lines, LogEvent.JOB_ERROR, **TRAIN, rule_msg=REFUSED)
     log(lines, None, msg="At least one job did not complete successfully.")
     lines.close()
     assert capsys.readouterr().err == (
@@ -447,33 +444,30 @@ STATUS = "SLURM-job '12' failed, SLURM status is: '{}'. Detailed failure reason 
         ("", "FAILED", f"failed: train udlm: {SILENT}"),
     ],
 )
-def test_a_job_of_slurm_that_is_tried_again(tmp_path, capsys, text, status, line):
-    (tmp_path / "a.log").write_text(text)
+def test_a_job_of_slurm_that_is_tried_again(capsys, text, status, line):
+    Path("a.log").write_text(text)
     lines = execution.JobLines(SimpleNamespace(dryrun=False), None)
-    facts = {"rule_name": "train", "wildcards": {"base": "udlm"}, "log": [str(tmp_path / "a.log")]}
     for _ in range(2):
-        log(lines, LogEvent.JOB_INFO, jobid=7, **facts)
-        log(lines, LogEvent.JOB_ERROR, jobid=7, **facts, rule_msg=STATUS.format(status))
+        log(lines, LogEvent.JOB_INFO, **TRAIN)
+        log(lines, LogEvent.JOB_ERROR, **TRAIN, rule_msg=STATUS.format(status))
         log(lines, None, msg="Trying to restart job 7.")
-    log(lines, LogEvent.JOB_INFO, jobid=7, **facts)
+    log(lines, LogEvent.JOB_INFO, **TRAIN)
     log(lines, LogEvent.JOB_FINISHED, job_id=7)
     log(lines, LogEvent.PROGRESS, done=1, total=1)
     lines.close()
     said = capsys.readouterr().err.splitlines()
-    assert said[:-1] == [f"{line} ({tmp_path / 'a.log'})", "trying again: train udlm"] * 2
+    assert said[:-1] == [f"{line} (a.log)", "trying again: train udlm"] * 2
     assert said[-1].startswith("1/1 train udlm, ")
 
 
-def test_ctrl_c_that_ends_a_step_before_python_handles_it_here(tmp_path, monkeypatch, capsys):
+def test_ctrl_c_that_ends_a_step_before_python_handles_it_here(monkeypatch, capsys):
     monkeypatch.setattr(execution.JobLines, "interrupted", threading.Event())
     lines = execution.JobLines(SimpleNamespace(dryrun=False), None)
-    facts = {"rule_name": "train", "wildcards": {"base": "udlm"}, "log": [str(tmp_path / "a.log")]}
     threading.Timer(0.2, execution.JobLines.interrupted.set).start()
-    log(lines, LogEvent.JOB_ERROR, jobid=7, **facts)
+    log(lines, LogEvent.JOB_ERROR, **TRAIN)
     log(lines, None, msg="Exiting because a job execution failed. At least one job did not complete")
     lines.close()
-    said = f"stopped: train: Ctrl-C ended it ({tmp_path / 'a.log'})\n{STOPPED}\n"
-    assert capsys.readouterr().err == said
+    assert capsys.readouterr().err == f"stopped: train: Ctrl-C ended it (a.log)\n{STOPPED}\n"
 
 
 def log(handler, event, **facts):

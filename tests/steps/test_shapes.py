@@ -13,9 +13,8 @@ SHAPE, N, K = [1, 4, 6], 24, 3
 
 
 @pytest.fixture(autouse=True)
-def images(token_file, tmp_path, monkeypatch):
+def images(token_file):
     """Images in the working directory (train, validation) and the same as rows without a shape (bare)."""
-    monkeypatch.chdir(tmp_path)
     rows = np.random.default_rng(0).integers(0, K, (20, N))
     for name, shape in (("train", SHAPE), ("validation", SHAPE), ("bare", None)):
         token_file(f"{name}.parquet", rows, K, shape=shape)

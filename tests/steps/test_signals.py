@@ -51,9 +51,8 @@ def start(fork, tmp_path):
 
 
 @pytest.fixture(params=GROUPS)
-def calls(request, tmp_path, monkeypatch, start):
+def calls(request, start):
     """The steps of finished experiments in the working directory, and the seconds that they took."""
-    monkeypatch.chdir(tmp_path)
     make_sources()
     Path("small.smi").write_text("\n".join(a * "C" + x for a in range(1, 9) for x in ("Cl", "O", "Br")))
     kind, experiments = GROUPS[request.param]

@@ -113,21 +113,16 @@ def test_texts_on_demand_are_those_of_the_model(finished, tmp_path, step, done):
     [
         ({"novel": True}, "--novel is for molecules; this model makes text"),
         ({"prefix": "Zug"}, "prefix: unknown symbol 'Z'"),
-        ({"out": "x.sdf"}, "x.sdf: unknown suffix '.sdf'; expected .txt or .csv for text"),
     ],
 )
-def test_what_texts_on_demand_cannot_be_is_refused(
-    finished, tmp_path, monkeypatch, step, refused, options, text
-):
-    monkeypatch.chdir(tmp_path)
+def test_what_texts_on_demand_cannot_be_is_refused(finished, here, step, refused, options, text):
     model = finished / ROOT / "seed0/models/udlm"
     run = step("sample", model=model, nfe=1, **{"count": 5, "out": "x.txt", **options})
     refused(run, "sample", text)
-    assert list(tmp_path.iterdir()) == []
+    assert list(here.iterdir()) == []
 
 
-def test_what_cannot_be_read_is_told_in_one_line(tmp_path, monkeypatch, done):
-    monkeypatch.chdir(tmp_path)
+def test_what_cannot_be_read_is_told_in_one_line(done):
     names = ("train", "validation", "judge", "rejected")
     files = {name: f"{name}.parquet" for name in names} | {"vocabulary": "vocabulary.json"}
     settings = {"source": "./folder", "tokeniser": "characters", "length": 8}

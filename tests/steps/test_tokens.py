@@ -23,9 +23,8 @@ def finished(finish):
 
 
 @pytest.fixture
-def parts(finished, tmp_path, monkeypatch):
-    """The files of the rows as a step takes them, which then runs in a folder without files."""
-    monkeypatch.chdir(tmp_path)
+def parts(finished):
+    """The files of the rows as a step takes them."""
     data = finished / ROOT / "data"
     return {"tokens": data / "train.parquet", "validation": data / "validation.parquet"}
 
@@ -146,18 +145,15 @@ def test_a_file_of_held_out_rows_only_and_a_plain_file_are_refused(parts, step, 
 @pytest.mark.parametrize(
     ("x0", "x1", "path", "text"),
     [
-        ([[0, 5]], [[0, 1]], "a.parquet", "x0: row 0, position 1: expected a token in 0..4, found 5"),
         ([[0, 1]], [[0, 1], [1, 2]], "a.parquet", "x0, x1: expected one shape (rows, positions), found"),
-        (np.ma.masked_array([[0, 1]], [[0, 1]]), [[0, 1]], "a.parquet", "x0: expected an array without"),
         ([[0, 1]], [[0, 1]], "no/a.parquet", "no/a.parquet: expected a file in a folder that is there"),
         ([[0, 1]], [[0, 1]], "/proc/a.parquet", "/proc/a.parquet: cannot be written: No such file or dir"),
     ],
 )
-def test_pairs_that_cannot_be_written_are_refused(tmp_path, monkeypatch, x0, x1, path, text):
-    monkeypatch.chdir(tmp_path)
+def test_pairs_that_cannot_be_written_are_refused(here, x0, x1, path, text):
     with pytest.raises(pairflow.InputError, match=re.escape(text)):
         pairflow.write_pairs(x0, x1, path, vocabulary_size=K)
-    assert list(tmp_path.iterdir()) == []
+    assert list(here.iterdir()) == []
 
 
 def test_pairs_come_back_as_they_were_written(finished, tmp_path):
@@ -228,8 +224,7 @@ def write_column(file, name, values, **others):
     pq.write_table(pa.table({name: values, **others}), file)
 
 
-def test_every_file_of_rows_gives_the_same_bytes(tmp_path, monkeypatch, done):
-    monkeypatch.chdir(tmp_path)
+def test_every_file_of_rows_gives_the_same_bytes(done):
     rows, stored = token_rows(), set()
     for file, (write, layout) in FILES.items():
         write(file, rows)
@@ -275,8 +270,7 @@ RAGGED, EMPTY = {"tokens": [[1, 2], [3]]}, {"tokens": pa.array([], pa.list_(pa.i
         ),
     ],
 )
-def test_rows_that_cannot_be_used_are_refused(tmp_path, monkeypatch, step, refused, name, rows, layout, text):
-    monkeypatch.chdir(tmp_path)
+def test_rows_that_cannot_be_used_are_refused(step, refused, name, rows, layout, text):
     WRITERS[name](name, rows)
     own = {"source": "tokens", "file": name, "vocabulary_size": K, **layout}
     refused(step("preprocess", "tokens", **own, **PARTS), "preprocess", text)

@@ -3,12 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from miniatures import DISCRETE, EXPERIMENTS, SHARED, experiment, root_of
+from miniatures import experiment, root_of
 
 import pairflow
 from pairflow.artifacts import read_table, token_array
-from pairflow.config import Configuration, check
-from pairflow.errors import InputError
 from pairflow.kinds.vectors.data_sets import two_moons
 
 ROOT, EXPERIMENT = root_of("vectors"), experiment("vectors")
@@ -94,22 +92,7 @@ def test_images_of_a_continuous_flow_have_grey_levels_and_paths(finish):
     assert "Paths from source to sample" in (folder / "report.html").read_text()
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"methods": ["udlm"]}, "'udlm' has no continuous flow; expected one of pairflow, condot, ot"),
-        ({"training": DISCRETE}, "training.loss: expected velocity in a continuous flow, found nelbo"),
-        ({"data": {"source": "two_moons"}}, "dims: the source two_moons needs this key"),
-    ],
-)
-def test_what_does_not_fit_the_flow_is_refused_in_one_line(change, message):
-    with pytest.raises(InputError, match=message) as refusal:
-        check(Configuration, {"experiments": {"moons": SHARED | EXPERIMENTS["vectors"] | change}}, "test")
-    assert "\n" not in str(refusal.value)
-
-
-def test_own_vectors_are_split_and_bad_ones_refused(step, tmp_path, monkeypatch, refused):
-    monkeypatch.chdir(tmp_path)
+def test_own_vectors_are_split_and_bad_ones_refused(step, refused):
     np.save("mine.npy", np.random.default_rng(0).normal(size=(30, 3)))
     outputs = {name: f"{name}.parquet" for name in ("train", "validation")}
 

@@ -127,7 +127,7 @@ def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[
     Returns `trades`, by what samples were asked for and by NFE: charts of the share of novel molecules
     against how well the samples meet that.
     """
-    weights = contents.experiment.guided().get(evaluation, {})
+    weights = contents.experiment.repeated("guidances").get(evaluation, {})
     rows = contents.measured[contents.measured.evaluation.isin(list(weights))]
     if set(rows.metric).isdisjoint({"in_class", "nearest_in_class"}):
         return None
@@ -164,7 +164,7 @@ def describe_nearest(contents: Contents, evaluation: str) -> dict[str, object] |
     here = rows[rows.evaluation == evaluation]
     if "nearest_in_class" not in set(here.metric):
         return None
-    weights = contents.experiment.guided().get(evaluation, {})
+    weights = contents.experiment.repeated("guidances").get(evaluation, {})
     ignored = [name for name, weight in weights.items() if weight == 0 and name in set(rows.evaluation)]
     last = rows[rows.nfe == here.nfe.max()]
     means = last.groupby(["evaluation", "method", "metric"])["value"].mean().unstack()

@@ -124,7 +124,7 @@ def _draw(
     title = "Perplexity and entropy by"
     charts = [_plane(rows, points, f"{title} sampling steps", f"{prefix}-plane")]
     parts = [rows.iloc[:0]]
-    temperatures = contents.experiment.frontiers().get(evaluation, {})
+    temperatures = contents.experiment.repeated("temperatures").get(evaluation, {})
     for name, temperature in sorted(temperatures.items(), key=lambda item: item[1]):
         part = measured_rows(contents, name)
         settings = [f"temperature {temperature:g}, {pluralise(calls, 'call')}" for calls in part.calls]
