@@ -15,7 +15,8 @@ PAGE = REPOSITORY / "docs" / "reliability.md"
 START, END = "<!-- promises -->\n", "<!-- end of promises -->"
 PROMISES = {
     "kill": "A step that is killed (kill -9) and restarted gives the same bytes as an undisturbed one.",
-    "signal": "A step gives the same bytes even if a signal stops it, or makes it save its state. A second Ctrl-C ends it at once.",
+    "signal": "A step gives the same bytes after a signal to stop and a restart, or after a signal to save. "
+    "A second Ctrl-C ends it at once.",
     "state": "A saved state is not used if it was altered, cut or swapped, or belongs to another run.",
     "disk": "A full or read-only disk gives a one-line error and leaves no partial file.",
     "damage": "A damaged file is refused; the error names it.",
@@ -23,7 +24,7 @@ PROMISES = {
     "exchange": "A file of another data set, split, run or kind is refused; the error names it.",
     "download": "A download that fails, or is not the expected file, is never used.",
     "options": "Nonsense in an option gives a one-line error and exit code 2.",
-    "locks": "A step does not fail if a GPU's lock file is another user's, a link or a pipe. It follows no link.",
+    "locks": "No step fails if a GPU's lock file is another user's, a link or a pipe. No link is followed.",
     "json": "JSON that is huge or nested deeply is refused before it takes memory.",
     "code": "Pickles, file names and other outside text are never executed.",
 }
