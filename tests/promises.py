@@ -14,16 +14,17 @@ REPOSITORY = Path(__file__).parents[1]
 PAGE = REPOSITORY / "docs" / "reliability.md"
 START, END = "<!-- promises -->\n", "<!-- end of promises -->"
 PROMISES = {
-    "kill": "A step that is killed (kill -9) and restarted gives the bytes of an undisturbed one.",
-    "signal": "A step that a signal stops or warns gives the same bytes; a second Ctrl-C ends it at once.",
+    "kill": "A step that is killed (kill -9) and restarted gives the same bytes as an undisturbed one.",
+    "signal": "A step gives the same bytes after a signal to stop and a restart, or after a signal to save. "
+    "A second Ctrl-C ends it at once.",
     "state": "A saved state is not used if it was altered, cut or swapped, or belongs to another run.",
     "disk": "A full or read-only disk gives a one-line error and leaves no partial file.",
-    "damage": "A damaged file is refused by name.",
-    "contents": "A table with intact metadata and the wrong contents is refused in one line.",
-    "exchange": "A file of another data set, split, run or kind is refused by name.",
+    "damage": "A damaged file is refused; the error names it.",
+    "contents": "A table with intact metadata and the wrong contents is refused with a one-line error.",
+    "exchange": "A file of another data set, split, run or kind is refused; the error names it.",
     "download": "A download that fails, or is not the expected file, is never used.",
     "options": "Nonsense in an option gives a one-line error and exit code 2.",
-    "locks": "No step fails if a GPU's lock file is another user's, a link or a pipe; no link is followed.",
+    "locks": "No step fails if a GPU's lock file is another user's, a link or a pipe. No link is followed.",
     "json": "JSON that is huge or nested deeply is refused before it takes memory.",
     "code": "Pickles, file names and other outside text are never executed.",
 }
