@@ -275,14 +275,9 @@ class Grid(Generic[Row]):
         return format_number(value, digits, sign)
 
 
-def list_metrics(experiment: Experiment) -> Mapping[str, Metric]:
-    """Return the metrics of an experiment's kind of data, in the order of the page."""
-    return experiment.data.list_metrics()
-
-
 def list_grids(metrics: pd.DataFrame, experiment: Experiment, evaluation: str) -> list[Grid]:
     """Make the tables of an evaluation that have values, in the order of the page."""
-    known = list_metrics(experiment)
+    known = experiment.data.list_metrics()  # in the order of the page
     uncompared = metrics.metric.isin([name for name, about in known.items() if not about.compared])
     rows = metrics.astype(dict.fromkeys(_KEYS, "object")).fillna(dict.fromkeys(_KEYS, ""))
     rows = rows.assign(**{name: rows[name].mask(uncompared, "") for name in ("reference", "extractor")})

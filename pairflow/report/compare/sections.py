@@ -11,7 +11,7 @@ import pandas as pd
 
 from pairflow.metrics.metric import leading_evaluation
 from pairflow.report.findings import Flaws
-from pairflow.report.grid import Grid, list_metrics
+from pairflow.report.grid import Grid
 from pairflow.report.headline import find_flaws
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import Difference
@@ -182,7 +182,7 @@ def compare_runs(runs: Sequence[FinishedExperiment], method: str | None = None) 
 
 def _make_grids(runs: Sequence[FinishedExperiment], method: str | None) -> Iterator[ComparedGrid]:
     """Make the tables of experiments on the same data, in the order of the page."""
-    known = list_metrics(runs[0].experiment)
+    known = runs[0].experiment.data.list_metrics()
     order, references = [*known], [*REFERENCES, ""]
     for evaluation in dict.fromkeys(name for run in runs for name in run.experiment.evaluations):
         flaws = {run.name: find_flaws(run, evaluation) for run in runs}
@@ -208,7 +208,7 @@ def _group_rows(runs: Sequence[FinishedExperiment], evaluation: str) -> dict[Met
 
     The extractor is ignored for metrics without features, such as distances of pixels.
     """
-    known = list_metrics(runs[0].experiment)
+    known = runs[0].experiment.data.list_metrics()
     kinds: dict[MetricKind, list[pd.DataFrame]] = {}
     for run in runs:
         rows = run.measured

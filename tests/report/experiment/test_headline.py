@@ -10,7 +10,7 @@ from pairflow.metrics.metric import Metric
 from pairflow.report.experiment.page import render
 from pairflow.report.experiment.summary import write_summary
 from pairflow.report.findings import Headline, MethodLine, measure_grid
-from pairflow.report.grid import Grid, list_metrics
+from pairflow.report.grid import Grid
 from pairflow.report.headline import find_cautions, make_headline
 
 pytestmark = pytest.mark.usefixtures("empty_charts")
@@ -148,7 +148,7 @@ def test_of_images_the_distance_stands_beside_that_of_real_images(make_images):
 @pytest.mark.parametrize("complete", [True, False])
 def test_what_is_not_in_a_complete_data_set_is_off_its_rules(make, parse, complete):
     contents = make(settings={} if complete else OTHER)
-    about = list_metrics(contents.experiment)["novel_strict"]
+    about = contents.experiment.data.list_metrics()["novel_strict"]
     assert (about.label, about.best) == (("off the rules", "lowest") if complete else ("novel", "highest"))
 
 
