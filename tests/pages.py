@@ -14,17 +14,35 @@ from pairflow.kinds import KINDS, load_kind
 from pairflow.report.grid import Cell, Grid
 
 OPEN: list[Browser] = []  # the browser that is running
+EVIL = """</script><script>alert('1')</script> "&<!--$x$"""  # a name that must be only text
 METRICS = {name: metric for kind in KINDS for name, metric in load_kind(kind).settings.metrics.items()}
 
 
 def given_table(
-    metric: str, columns: list[int], rows: dict[str, list[Cell]], floor: Cell | None = None, **options: Any
+    metric: str,
+    columns: list[int],
+    rows: dict[str, list[Cell]],
+    floor: Cell | None = None,
+    samples: tuple[int, ...] = (1000,),
+    **options: Any,
 ) -> Grid:
     """A table whose cells are given, not computed from metric rows."""
-    shared = {"evaluation": "main", "all_seeds": 1, "frame": pd.DataFrame()}
+    shared = {"evaluation": "main", "all_seeds": 1, "frame": pd.DataFrame({"samples": samples})}
     table = Grid(metric=metric, about=METRICS[metric], **shared | options)
     vars(table).update(columns=columns, rows=rows, floor=floor)
     return table
+
+
+def trial_rows(
+    values: dict[tuple[str, int], list[float]], metric: str = "valid", seed: int = 0
+) -> pd.DataFrame:
+    """The metric rows of one metric: the values of the trials by (method, number of steps)."""
+    shared = {"metric": metric, "seed": seed, "evaluation": "main", "samples": 1024}
+    return pd.DataFrame(
+        {"method": method, "nfe": nfe, "trial": trial, "value": value, **shared}
+        for (method, nfe), trials in values.items()
+        for trial, value in enumerate(trials)
+    )
 
 
 class Document(HTMLParser):

@@ -5,18 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from pages import METRICS
+from pages import METRICS, trial_rows
 
 from pairflow.report.grid import Cell, Grid, describe_scope
-
-
-def rows(values: dict[tuple[str, int], list[float]], metric: str = "valid", seed: int = 0) -> pd.DataFrame:
-    shared = {"metric": metric, "seed": seed, "evaluation": "main", "samples": 1024}
-    return pd.DataFrame(
-        {"method": method, "nfe": nfe, "trial": trial, "value": value, **shared}
-        for (method, nfe), trials in values.items()
-        for trial, value in enumerate(trials)
-    )
 
 
 def table_of(frame: pd.DataFrame, methods: list[str], metric: str = "valid") -> Grid:
@@ -27,7 +18,7 @@ def table_of(frame: pd.DataFrame, methods: list[str], metric: str = "valid") -> 
 
 
 def table(values: dict[tuple[str, int], list[float]], methods: list[str]) -> Grid:
-    return table_of(rows(values), methods)
+    return table_of(trial_rows(values), methods)
 
 
 def test_mean_and_standard_deviation():
@@ -90,7 +81,7 @@ def test_missing_cells_are_dashes_nan_does_not_count_and_a_single_trial_has_no_d
 
 def seeds(*values: dict[tuple[str, int], list[float]]) -> pd.DataFrame:
     """Rows of seed 0, 1, ..."""
-    return pd.concat([rows(each, seed=seed) for seed, each in enumerate(values)])
+    return pd.concat([trial_rows(each, seed=seed) for seed, each in enumerate(values)])
 
 
 def cells(frame: pd.DataFrame, metric: str = "valid") -> dict[str, list[Cell]]:
@@ -121,7 +112,7 @@ def test_a_seed_that_misses_or_is_nan_is_named_and_gives_no_deviation_between_se
 
 def test_seeds_are_those_of_the_evaluation_whatever_the_metric():
     """Of `novel` seed 1 has nothing: its deviation between trials does not stand for one between seeds."""
-    novel = rows({("a", 1): [1, 3]}, metric="novel")
+    novel = trial_rows({("a", 1): [1, 3]}, metric="novel")
     frame = pd.concat([seeds({("a", 1): [1, 3]}, {("a", 1): [5, 7]}), novel])
     assert [cells(frame, metric)["a"][0].spread for metric in ("valid", "novel")] == ["± 2.8", ""]
 

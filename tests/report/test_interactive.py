@@ -2,12 +2,12 @@
 
 import pandas as pd
 import pytest
+from pages import EVIL
 from playwright.sync_api import expect
 
 from pairflow.report.experiment.page import render
 
 MOST = 1_200_000  # bytes of a page
-EVIL = """</script><script>alert('1')</script> "&<!--$x$"""
 SAID = ["4 steps, 5 calls", "valid 34.3 %", "351.0 ± 1.0 of 1,024 samples", "3 trials"]
 METHODS = ["udlm", "random", "pairflow", "mdlm"]
 

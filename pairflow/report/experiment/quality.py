@@ -87,7 +87,7 @@ def _groups(tables: list[Grid], titles: Mapping[str, str], prefix: str) -> list[
     for name, title in {"": "", **titles}.items():
         members = [table for table in tables if table.about.group == name]
         charts = [
-            figures.quality(table, table.frame.samples, f"{prefix}-{name_file(table.label)}")
+            figures.quality(table, f"{prefix}-{name_file(table.label)}")
             for table in members
             if table.about.chart
         ]

@@ -108,9 +108,9 @@ def test_a_metric_over_all_trials_has_single_values(make_images, parse):
 
 def test_distances_that_are_not_positive_or_deviate_by_more_than_the_mean_are_drawn():
     cells = {"a": [Cell(-0.01, count=1, digits=2), Cell(0.5, count=1, digits=2)]}
-    assert "a: −0.01 at 1, 0.5 at 2" in figures.quality(given_table("fd", [1, 2], cells), [10], "q").alt
+    assert "a: −0.01 at 1, 0.5 at 2" in figures.quality(given_table("fd", [1, 2], cells), "q").alt
     cells = {"a": [Cell(1, 5, 3), Cell(2, 0.1, 3)]}
-    [axes] = figures.quality(given_table("fd", [1, 2], cells), [10], "q").figure.axes
+    [axes] = figures.quality(given_table("fd", [1, 2], cells), "q").figure.axes
     assert axes.get_yscale() == "log"
     assert axes.get_ylim()[0] > 0.2
 
