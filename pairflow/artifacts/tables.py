@@ -121,9 +121,8 @@ def identity(*rows: np.ndarray) -> str:
     """Return the identity of a data set: the SHA-256 of its rows (training, validation)."""
     content = hashlib.sha256()
     for part in rows:
-        content.update(
-            f"{part.dtype} {part.shape}\n".encode()
-        )  # the same bytes can be rows of another length
+        # The same bytes can be rows of another length.
+        content.update(f"{part.dtype} {part.shape}\n".encode())
         content.update(np.ascontiguousarray(part).data)
     return content.hexdigest()
 

@@ -71,11 +71,6 @@ class Contents(FinishedExperiment):
         }
 
     @property
-    def adopted(self) -> Values:
-        """A dict from each coupling of the user's own pairs to its metrics."""
-        return {name: values for name, values in self.couplings.items() if "unpaired_rows" in values}
-
-    @property
     def distances(self) -> dict[str, np.ndarray]:
         """A dict from coupling to (N+1,): the share of pairs at each Hamming distance of source and data."""
         numbers = range(self.data["length"] + 1)
