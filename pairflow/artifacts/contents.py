@@ -151,7 +151,7 @@ _PARAMETERS: dict[str, _Parameters] = {  # that a file of each kind has
 _MAYBE_EMPTY = ("known molecules", "metrics", "timings", "samples", "property histograms")
 
 
-def require_metadata(path: Path, facts: Json) -> None:
+def _require_metadata(path: Path, facts: Json) -> None:
     """Raise InputError unless the metadata (`facts`) have valid types, and sizes that fit together."""
     for name, (kind, expected) in _FACTS.items():
         if not isinstance(facts[name], kind):
@@ -174,10 +174,11 @@ def require_metadata(path: Path, facts: Json) -> None:
 
 
 def require_contents(path: Path, table: pa.Table, facts: Json, row_count: int | None = None) -> None:
-    """Raise InputError, with column and row, unless a table fits its kind and its metadata (`facts`).
+    """Raise InputError, with column and row, unless the metadata (`facts`) are valid and a table fits them.
 
     `row_count` is the number of rows of a file if only its columns were read, into an empty `table`.
     """
+    _require_metadata(path, facts)
     row_count = len(table) if row_count is None else row_count
     kind, parameters = facts["kind"], facts["parameters"]
     for name, expected in _PARAMETERS.get(kind, {}).items():
