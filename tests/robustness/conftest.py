@@ -63,6 +63,11 @@ class Place:
         """The files that a step writes, its record of costs and its figures aside."""
         return [self.folder / path for path in self.calls[name].outputs if path.name != "figures"]
 
+    def require_same(self, name: str, other: "Place") -> None:
+        """Assert that a step's outputs have the bytes that they have in the other place."""
+        for mine, theirs in zip(self.outputs(name), other.outputs(name), strict=True):
+            assert mine.name == "log.parquet" or mine.read_bytes() == theirs.read_bytes()  # a log has times
+
     def run(self, name: str, **changes: object) -> int:
         """Run a step in this process and in this place, some of its options changed; its exit code."""
         with contextlib.chdir(self.folder), threads_restored(), pytest.raises(SystemExit) as end:
