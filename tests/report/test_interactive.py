@@ -24,8 +24,8 @@ def html(make) -> str:
     return html
 
 
-def charts(page, section="#quality"):
-    return page.locator(f"{section} .charts .plot")
+def charts(page):
+    return page.locator("#quality .charts .plot")
 
 
 def lines(plot):
