@@ -34,10 +34,7 @@ def quality(table: Grid, name: str) -> Picture:
     for method, cells in table.rows.items():
         calls = table.calls.get(method, table.columns)
         texts = [
-            [
-                f"{pluralise(nfe, 'step')}, {pluralise(number, 'call')}",
-                *_describe_cell(table, cell, unit),
-            ]
+            [f"{pluralise(nfe, 'step')}, {pluralise(number, 'call')}", *_describe_cell(table, cell, unit)]
             for nfe, number, cell in zip(table.columns, calls, cells, strict=True)
         ]
         means, errors = ([unit * getattr(cell, part) for cell in cells] for part in ("mean", "std"))

@@ -95,7 +95,7 @@ def test_deviations_between_seeds_and_between_trials_are_told_apart():
     assert (cell.mean, cell.std, cell.count, cell.seeds) == (6.0, 4.0, 9, 3)
     assert cell.trials == pytest.approx(np.sqrt(14 / 3))
     assert (cell.text, cell.spread, cell.trial_spread) == ("6.0", "± 4.0", "± 2.2")
-    assert describe_scope(frame, "main") == "1,024 samples × 3 trials × 3 seeds"
+    assert describe_scope(frame) == "1,024 samples × 3 trials × 3 seeds"
 
 
 def test_a_seed_that_misses_or_is_nan_is_named_and_gives_no_deviation_between_seeds():
@@ -115,13 +115,6 @@ def test_seeds_are_those_of_the_evaluation_whatever_the_metric():
     novel = trial_rows({("a", 1): [1, 3]}, metric="novel")
     frame = pd.concat([seeds({("a", 1): [1, 3]}, {("a", 1): [5, 7]}), novel])
     assert [cells(frame, metric)["a"][0].spread for metric in ("valid", "novel")] == ["± 2.8", ""]
-
-
-def test_the_training_images_come_first_and_the_floor_beside_them(make_images):
-    leading = make_images().leading
-    assert (leading.metric, leading.reference, leading.floor.mean) == ("fd", "train", 4.8)
-    assert leading.best() == ("pairflow", 32)
-    assert leading.best("udlm") == ("udlm", 32)
 
 
 def test_of_molecules_the_valid_ones_of_the_evaluation_main_lead(make):

@@ -61,10 +61,6 @@ class Contrast(ComparedRow):
         """What is compared with the baseline: an experiment, or within one experiment a method."""
         return self.key.method if self.key.run == self.baseline.run else self.key.run
 
-    @property
-    def tested(self) -> dict[int, Difference]:
-        return {nfe: cell for nfe, cell in self.cells.items() if cell.test}
-
 
 @dataclass(frozen=True, eq=False)
 class ComparedGrid(Grid):
@@ -135,7 +131,9 @@ class ComparedGrid(Grid):
     @cached_property
     def verdicts(self) -> Counter[str]:
         """The number of tested differences with each verdict."""
-        return Counter(self.verdict(cell) for row in self.contrasts for cell in row.tested.values())
+        return Counter(
+            self.verdict(cell) for row in self.contrasts for cell in row.cells.values() if cell.test
+        )
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,6 @@ def render(contents: Contents, parts: Parts | None = None) -> str:
             experiment.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=100
         ),
         seed=experiment.seeds[0],
-        training_costs=contents.training_costs,
         costs=costs,
         significance=SIGNIFICANCE,
         repetitions=REPETITIONS,
