@@ -54,10 +54,6 @@ class Column:
         return "a number" if self.width else self.noun if self.noun == "text" else f"one of {self.noun}"
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return types.is_string(kind) or types.is_large_string(kind)
-
-
 def _is_real(kind: pa.DataType) -> bool:
     return types.is_float32(kind) or types.is_float64(kind)  # Arrow cannot compare float16
 
@@ -66,7 +62,7 @@ def _is_number(kind: pa.DataType) -> bool:
     return types.is_integer(kind) or _is_real(kind)
 
 
-TEXT = Column("text", _is_text)
+TEXT = Column("text", lambda kind: types.is_string(kind) or types.is_large_string(kind))
 NUMBER = Column("finite numbers", _is_number)
 MEASURED = Column("numbers", _is_number, finite=False, nulls=True)  # metrics may be missing
 COMPUTED = replace(NUMBER, nulls=True)  # properties, which some molecules lack
