@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from pages import sampled
 
 from pairflow.kinds.molecules.measures.chemistry import histograms
 from pairflow.kinds.molecules.page.charts import STAGES
@@ -25,7 +26,7 @@ VALUES = COUNTS | SHARES
 
 
 @pytest.fixture(scope="module")
-def contents(make, sampled):
+def contents(make):
     """Two methods at two NFE, 2 trials; at NFE 1 `udlm` has nothing valid."""
     keys = product(METHODS, NFE, range(2))
     of_files = [
@@ -49,7 +50,7 @@ def contents(make, sampled):
 
 
 @pytest.fixture
-def make_one(make, sampled):
+def make_one(make):
     """Contents of one method; `counts` of each metric by (method, number of steps)."""
 
     def build(method, samples, counts):

@@ -5,6 +5,7 @@ from itertools import product
 
 import pandas as pd
 import pytest
+from pages import sampled
 
 from pairflow.kinds.molecules.settings.metrics import METRICS
 from pairflow.report.experiment.page import render
@@ -22,7 +23,7 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="module")
-def contents(make, sampled):
+def contents(make):
     values = {"valid": 600, "unique_strict": 500, "novel_strict": 100}
     rows = [
         sampled(values | {"in_class": IN_CLASS[name] + 100 * trial}, evaluation=name, trial=trial, **of)
@@ -46,7 +47,7 @@ def test_a_curve_per_number_of_steps(contents):
         assert f'"guidance {weight}","in the class {share} %"' in trade.points
 
 
-def test_each_of_several_properties_has_its_own_chart(make, sampled):
+def test_each_of_several_properties_has_its_own_chart(make):
     condition = [{"property": "logp"}, {"property": "rings"}]
     data = {"source": "small_molecules", "length": 16, "condition": condition}
     asked = {"condition": "logp=spread,rings=high", "guidances": [2]}
@@ -68,7 +69,7 @@ def test_each_of_several_properties_has_its_own_chart(make, sampled):
 
 
 @pytest.fixture
-def make_column(make, sampled):
+def make_column(make):
     """Contents of a model that was asked for pIC50, at some guidance weights; at weight 0 fewer follow it."""
 
     def build(asked, guidances, **more):

@@ -4,6 +4,7 @@ from html import unescape
 import numpy as np
 import pandas as pd
 import pytest
+from pages import metric_rows
 
 from pairflow.report.experiment.page import render
 from pairflow.report.templates import sha256
@@ -53,7 +54,7 @@ def test_nothing_runs_but_the_pages_own_scripts(molecule_page):
 
 
 @pytest.mark.parametrize("name", [f"udlm+{SCRIPT}", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}"])
-def test_names_and_smiles_are_only_text(make, metric_rows, name, parse):
+def test_names_and_smiles_are_only_text(make, name, parse):
     contents = make(
         name=name,
         settings={"methods": [name, "udlm"], "description": name},
