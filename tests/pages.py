@@ -124,12 +124,6 @@ class Document(HTMLParser):
 
 
 @pytest.fixture(scope="session")
-def parse() -> type[Document]:
-    """A page's text to its `Document`."""
-    return Document
-
-
-@pytest.fixture(scope="session")
 def browser():
     """A real Chromium, that of the system: a single one, even if several folders of tests ask for it."""
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from pages import COUNTS, NFE, browser, compile_latex, make_experiment, metric_rows, open_page, parse  # noqa: F401
+from pages import COUNTS, NFE, browser, compile_latex, make_experiment, metric_rows, open_page  # noqa: F401
 
 from pairflow.artifacts import as_metrics
 from pairflow.report import drawing

@@ -8,7 +8,7 @@ from html import unescape
 import numpy as np
 import pandas as pd
 import pytest
-from pages import METRICS, trial_rows
+from pages import METRICS, Document, trial_rows
 
 from pairflow.artifacts import from_cell
 from pairflow.report.downloads import Entry, Part, Sheet, latex_cell, latex_escape, latex_table
@@ -133,9 +133,9 @@ def test_costs_are_there_in_exact_seconds(molecule_page):
     assert steps == {"preprocess", "pair", "train", "sample"}
 
 
-def test_each_table_of_the_page_has_its_files(molecule_page, parse):
+def test_each_table_of_the_page_has_its_files(molecule_page):
     """Tables of costs and of the total correlation are only CSV."""
-    tables = [tag for tag, _ in parse(molecule_page).tags].count("table")
+    tables = [tag for tag, _ in Document(molecule_page).tags].count("table")
     assert tables == 6
     assert molecule_page.count(">CSV</a>") == tables
     assert molecule_page.count(">CSV</a> · <a ") == tables - 3

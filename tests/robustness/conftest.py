@@ -31,14 +31,8 @@ EXPERIMENT = {
 }
 ENDS = ("", "F", "N")
 ROWS = [a * "C" + x + b * "C" + y for a in range(1, 6) for b in range(1, 6) for x in "ON" for y in ENDS]
-ROWS += [
-    "<script>alert('pwned')</script> x",
-    "$(touch pwned)",
-    "`touch pwned`",
-    "'; touch pwned; '",
-    "../../C",
-]
-ROWS += ["C <script>alert('pwned')</script>", "CC ../../../etc/passwd", "CCCC $(touch pwned)"]
+ROWS += ["<script>alert('pwned')</script> x", "$(touch pwned)", "`touch pwned`", "'; touch pwned; '"]
+ROWS += ["../../C", "C <script>alert('pwned')</script>", "CC ../../../etc/passwd", "CCCC $(touch pwned)"]
 
 
 @dataclass

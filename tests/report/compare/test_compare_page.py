@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from pages import COUNTS, metric_rows, violations
+from pages import COUNTS, Document, metric_rows, violations
 
 from pairflow.report.compare.numbers import tabulate
 from pairflow.report.compare.page import render
@@ -37,8 +37,8 @@ def page(make_run) -> str:
     return render(compare_runs([make_run(), wide, make_run("c", 1, seeds=(0,))]), "comparison.parquet")
 
 
-def test_every_section_is_there_and_nothing_is_fetched(page, make_run, parse):
-    document = parse(page)
+def test_every_section_is_there_and_nothing_is_fetched(page, make_run):
+    document = Document(page)
     assert document.headings() == ["verdict", "runs", "metrics-compared", "rules", "metrics"]
     asked = set(re.findall(r'popovertarget="about-(\w+)"', page))
     assert "valid" in asked
@@ -72,11 +72,11 @@ def test_one_training_says_so_and_its_verdicts_have_no_colour(make_run):
     assert [sentence[:18] for sentence in write_verdict(compared)] == ["In this training, "] * 2
 
 
-def test_what_is_undecided_says_what_would_have_shown(make_run, parse):
+def test_what_is_undecided_says_what_would_have_shown(make_run):
     """Nine equal means whose differences have standard error 0.5, times t(1 - 0.05 / 18, 2) = 13.36."""
     run = make_run(seeds=(0,))
     compared = compare_runs([run, raised(run, 0, "trial")])
-    assert "p = 1.000 undecided; about 6.7 would show" in parse(render(compared, "c.parquet")).words()
+    assert "p = 1.000 undecided; about 6.7 would show" in Document(render(compared, "c.parquet")).words()
     assert write_verdict(compared) == [
         "In this training, b against a, valid of 1,024 samples: nothing is decided in 9 comparisons; a "
         "difference of about 6.7 would have shown; warnings about 6 models: under half of its samples are "

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from pages import metric_rows
+from pages import Document, metric_rows
 
 from pairflow.metrics.metric import Metric
 from pairflow.report.experiment.page import render
@@ -50,10 +50,10 @@ def test_every_method_stands_at_its_best_steps_beside_real_data(make):
         assert said in headline.sentence
 
 
-def test_a_page_of_one_method_has_no_contest(make, parse):
+def test_a_page_of_one_method_has_no_contest(make):
     for names in (["udlm"], ["udlm", "pairflow"]):
         contents = make(settings={"methods": names}, metrics=metric_rows(dict.fromkeys(names, (1, 2, 3))))
-        words = parse(render(contents)).words()
+        words = Document(render(contents)).words()
         for said in ("the best method", "Comparison of methods", "Each method at"):
             assert (said in words) == (len(names) == 2)
 
@@ -87,14 +87,14 @@ def test_the_time_of_a_distilled_method_is_that_of_its_whole_lineage(many):
     assert seconds.items() >= known.items()
 
 
-def test_the_headline_of_a_hopeless_model_says_so(make, parse):
+def test_the_headline_of_a_hopeless_model_says_so(make):
     """1 % of the samples of the best method are valid, ten times as many as of the other."""
     rows = metric_rows({"udlm": (1, 1, 1), "pairflow": (5, 8, 10)})
     contents = make(settings=OTHER, metrics=rows, sample_command="pairflow sample")
     text, severe = cautions(contents)["Not usable yet."]
     assert "are valid molecules: udlm (0.10 %) and pairflow (0.98 %). Train longer" in text
     assert severe
-    words = parse(render(contents)).words()
+    words = Document(render(contents)).words()
     assert "pairflow sample" not in words
     assert words.index("0.98 %") < words.index("Not usable yet.") < words.index("Comparison of methods")
     assert " times" not in write_summary(contents)[0]
@@ -147,7 +147,7 @@ def test_of_images_the_distance_stands_beside_that_of_real_images(make_images):
 
 
 @pytest.mark.parametrize("complete", [True, False])
-def test_what_is_not_in_a_complete_data_set_is_off_its_rules(make, parse, complete):
+def test_what_is_not_in_a_complete_data_set_is_off_its_rules(make, complete):
     contents = make(settings={} if complete else OTHER)
     about = contents.experiment.data.list_metrics()["novel_strict"]
     assert (about.label, about.best) == (("off the rules", "lowest") if complete else ("novel", "highest"))
@@ -157,14 +157,14 @@ GOOD = {"udlm": (600, 700, 800), "pairflow": (700, 800, 900)}
 
 
 @pytest.mark.parametrize(("unpaired", "warned"), [(513.0, True), (512.0, False)])
-def test_own_pairs_without_a_tenth_of_the_training_rows(make, parse, unpaired, warned):
+def test_own_pairs_without_a_tenth_of_the_training_rows(make, unpaired, warned):
     couplings = dict(make().couplings)
     couplings["pairs-mine"] = couplings["random"] | {"unpaired_rows": unpaired, "held_out_pairs": 20.0}
     rows = metric_rows(GOOD | {"pairs-mine": (600, 700, 800)})
     settings = {"methods": ["udlm", "pairflow", "pairs-mine"], "pairs": {"mine": "mine.parquet"}}
     contents = make(settings=settings, metrics=rows, couplings=couplings)
     assert ("Trained on other data." in cautions(contents)) == warned
-    words = parse(render(contents)).words()
+    words = Document(render(contents)).words()
     assert f"Your own pairs, pairs-mine: {unpaired:.0f} of the 5,123 training rows have no pair" in words
 
 
