@@ -3,28 +3,91 @@
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from itertools import product
 from typing import Any
 
 import pandas as pd
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, sync_playwright
 from playwright.sync_api import Page as PlaywrightPage
 
+from pairflow.config import Experiment
 from pairflow.kinds import KINDS, load_kind
 from pairflow.report.grid import Cell, Grid
 
 OPEN: list[Browser] = []  # the browser that is running
+EVIL = """</script><script>alert('1')</script> "&<!--$x$"""  # a name that must be only text
+NFE = (1, 4, 32)
+COUNTS = {"udlm": (84, 245, 437), "random": (183, 351, 543), "pairflow": (352, 498, 662)}
 METRICS = {name: metric for kind in KINDS for name, metric in load_kind(kind).settings.metrics.items()}
 
 
 def given_table(
-    metric: str, columns: list[int], rows: dict[str, list[Cell]], floor: Cell | None = None, **options: Any
+    metric: str,
+    columns: list[int],
+    rows: dict[str, list[Cell]],
+    floor: Cell | None = None,
+    samples: tuple[int, ...] = (1000,),
+    **options: Any,
 ) -> Grid:
     """A table whose cells are given, not computed from metric rows."""
-    shared = {"evaluation": "main", "all_seeds": 1, "frame": pd.DataFrame()}
+    shared = {"evaluation": "main", "all_seeds": 1, "frame": pd.DataFrame({"samples": samples})}
     table = Grid(metric=metric, about=METRICS[metric], **shared | options)
     vars(table).update(columns=columns, rows=rows, floor=floor)
     return table
+
+
+def trial_rows(
+    values: dict[tuple[str, int], list[float]], metric: str = "valid", seed: int = 0
+) -> pd.DataFrame:
+    """The metric rows of one metric: the values of the trials by (method, number of steps)."""
+    shared = {"metric": metric, "seed": seed, "evaluation": "main", "samples": 1024}
+    return pd.DataFrame(
+        {"method": method, "nfe": nfe, "trial": trial, "value": value, **shared}
+        for (method, nfe), trials in values.items()
+        for trial, value in enumerate(trials)
+    )
+
+
+def metric_rows(counts: dict[str, tuple[float, ...]], seeds: tuple[int, ...] = (0,)) -> pd.DataFrame:
+    """Every metric at `counts` per method and NFE, give or take one in each of three trials."""
+    values = {
+        (method, nfe): [value - 1.0, float(value), value + 1.0]
+        for method, own in counts.items()
+        for nfe, value in zip(NFE, own, strict=True)
+    }
+    names = ("valid", "unique", "novel", "unique_strict", "novel_strict")
+    rows = [trial_rows(values, metric, seed) for metric, seed in product(names, seeds)]
+    return pd.concat(rows, ignore_index=True).assign(reference="train", extractor=None)
+
+
+def sampled(values: dict[str, float], **facts: Any) -> pd.DataFrame:
+    """The metric rows of one file of samples: metric -> value, and of which file."""
+    shared = {"method": "udlm", "nfe": 1, "trial": 0, "seed": 0, "evaluation": "main", "samples": 1000}
+    rows = pd.DataFrame({"metric": [*values], "value": [*values.values()], "reference": None})
+    return rows.assign(extractor=None, **shared | facts)
+
+
+UNCHECKED = ("description", "methods")  # names that an experiment would refuse are to be shown harmlessly
+
+
+def make_experiment(**changes: Any) -> Experiment:
+    """The constructed experiment with some settings replaced; any text goes as a method."""
+    settings = {
+        "description": "Constructed numbers",
+        "scale": "reduced",
+        "data": {"source": "small_molecules", "length": 16},
+        "network": {"name": "mlp"},
+        "training": {"batch_size": 256, "iterations": 1500, "learning_rate": 2e-3},
+        "methods": tuple(COUNTS),
+        "evaluations": {"main": {"nfe": NFE, "trials": 3}},
+        "correlation": {},
+    }
+    unchecked = {key: changes.pop(key) for key in UNCHECKED if key in changes}
+    if "methods" in unchecked:
+        unchecked["methods"] = tuple(unchecked["methods"])
+    return Experiment(**settings | changes).model_copy(update=unchecked)
 
 
 class Document(HTMLParser):
@@ -58,12 +121,6 @@ class Document(HTMLParser):
 
     def words(self) -> str:
         return " ".join(" ".join(self.text).split())
-
-
-@pytest.fixture(scope="session")
-def parse() -> type[Document]:
-    """A page's text to its `Document`."""
-    return Document
 
 
 @pytest.fixture(scope="session")
@@ -121,3 +178,18 @@ def compile_latex(tmp_path):
         assert run.returncode == 0, run.stdout[-2000:]
 
     return compile
+
+
+def unfold(page: PlaywrightPage, title: str) -> None:
+    """Open a part of a page that is folded, by its title."""
+    page.locator("summary").get_by_text(title, exact=True).click()
+
+
+def violations(page: PlaywrightPage) -> list[tuple]:
+    """What a page does that keeps people out, by axe."""
+    return [
+        (violation["id"], node["target"], node["failureSummary"])
+        for violation in Axe().run(page).response["violations"]
+        if violation["impact"] in ("serious", "critical")
+        for node in violation["nodes"]
+    ]

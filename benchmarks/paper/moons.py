@@ -41,7 +41,7 @@ def compare_dimensions(runs: Iterable[FinishedExperiment]) -> MoonsPage | None:
 
 
 def _chart(grid: Grid, methods: list[str], name: str) -> Picture:
-    return figures.quality(replace(grid, methods=methods), grid.frame.samples, name)
+    return figures.quality(replace(grid, methods=methods), name)
 
 
 def _judge(grids: Mapping[Run, Grid], run: FinishedExperiment) -> list[str]:

@@ -145,9 +145,8 @@ def _temporary(path: Path) -> Path:
 
 
 def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    os.fsync(descriptor)
-    os.close(descriptor)
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
 
 
 @contextmanager

@@ -54,10 +54,6 @@ class Column:
         return "a number" if self.width else self.noun if self.noun == "text" else f"one of {self.noun}"
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return types.is_string(kind) or types.is_large_string(kind)
-
-
 def _is_real(kind: pa.DataType) -> bool:
     return types.is_float32(kind) or types.is_float64(kind)  # Arrow cannot compare float16
 
@@ -66,7 +62,7 @@ def _is_number(kind: pa.DataType) -> bool:
     return types.is_integer(kind) or _is_real(kind)
 
 
-TEXT = Column("text", _is_text)
+TEXT = Column("text", lambda kind: types.is_string(kind) or types.is_large_string(kind))
 NUMBER = Column("finite numbers", _is_number)
 MEASURED = Column("numbers", _is_number, finite=False, nulls=True)  # metrics may be missing
 COMPUTED = replace(NUMBER, nulls=True)  # properties, which some molecules lack
@@ -151,7 +147,7 @@ _PARAMETERS: dict[str, _Parameters] = {  # that a file of each kind has
 _MAYBE_EMPTY = ("known molecules", "metrics", "timings", "samples", "property histograms")
 
 
-def require_metadata(path: Path, facts: Json) -> None:
+def _require_metadata(path: Path, facts: Json) -> None:
     """Raise InputError unless the metadata (`facts`) have valid types, and sizes that fit together."""
     for name, (kind, expected) in _FACTS.items():
         if not isinstance(facts[name], kind):
@@ -174,10 +170,11 @@ def require_metadata(path: Path, facts: Json) -> None:
 
 
 def require_contents(path: Path, table: pa.Table, facts: Json, row_count: int | None = None) -> None:
-    """Raise InputError, with column and row, unless a table fits its kind and its metadata (`facts`).
+    """Raise InputError, with column and row, unless the metadata (`facts`) are valid and a table fits them.
 
     `row_count` is the number of rows of a file if only its columns were read, into an empty `table`.
     """
+    _require_metadata(path, facts)
     row_count = len(table) if row_count is None else row_count
     kind, parameters = facts["kind"], facts["parameters"]
     for name, expected in _PARAMETERS.get(kind, {}).items():

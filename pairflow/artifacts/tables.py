@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pairflow.artifacts.atomic import atomic
-from pairflow.artifacts.contents import require_contents, require_metadata
+from pairflow.artifacts.contents import require_contents
 from pairflow.artifacts.provenance import Provenance
 from pairflow.artifacts.rows import named_when_damaged
 from pairflow.errors import InputError
@@ -121,9 +121,8 @@ def identity(*rows: np.ndarray) -> str:
     """Return the identity of a data set: the SHA-256 of its rows (training, validation)."""
     content = hashlib.sha256()
     for part in rows:
-        content.update(
-            f"{part.dtype} {part.shape}\n".encode()
-        )  # the same bytes can be rows of another length
+        # The same bytes can be rows of another length.
+        content.update(f"{part.dtype} {part.shape}\n".encode())
         content.update(np.ascontiguousarray(part).data)
     return content.hexdigest()
 
@@ -137,7 +136,6 @@ def read_metadata(path: Path) -> Metadata:
         with pq.ParquetFile(path) as file:
             schema, row_count = file.schema_arrow, file.metadata.num_rows
         metadata = _checked_metadata(path, schema)
-    require_metadata(path, metadata.__dict__)
     require_contents(path, schema.empty_table(), metadata.__dict__, row_count)
     return metadata
 
@@ -168,7 +166,6 @@ def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
         metadata = _checked_metadata(path, table.schema, table, kinds)
     if kinds and metadata.kind not in kinds:
         raise InputError(f"{path}: holds {metadata.kind}, expected {' or '.join(kinds)}")
-    require_metadata(path, metadata.__dict__)
     require_contents(path, table, metadata.__dict__)
     return table, metadata
 

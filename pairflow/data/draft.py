@@ -101,9 +101,5 @@ def relative(file: Path, configuration: Path) -> str:
 
 def table_lines(title: str, lines: list[tuple[str, int, str]]) -> str:
     """Return the text of a table: a title, then lines of a label, a number and a remark."""
-    return "\n".join(
-        [
-            escaped(title),
-            *(f"  {label:<34}{number:>12,}  {escaped(remark)}".rstrip() for label, number, remark in lines),
-        ]
-    )
+    texts = [f"  {label:<34}{number:>12,}  {escaped(remark)}".rstrip() for label, number, remark in lines]
+    return "\n".join([escaped(title), *texts])

@@ -156,19 +156,16 @@ def files(
         raise InputError(f"{folder}: no such folder")
     left_out = {} if left_out is None else left_out
     for place, folders, names in os.walk(root):
-        found = [Path(place, name) for name in names if Path(name).suffix.lower() in suffixes]
-        paths += [path for path in found if path.is_file() and not is_hidden(path.name)]
-        links = [each for each in folders if Path(place, each).is_symlink()]
-        reasons = dict.fromkeys(links, "a link to a folder")
+        reasons = {each: "a link to a folder" for each in folders if Path(place, each).is_symlink()}
         reasons |= dict.fromkeys(filter(is_hidden, folders), "hidden")
         folders[:] = sorted({*folders} - {*reasons})
-        reasons |= dict.fromkeys((path.name for path in found if is_hidden(path.name)), "hidden") | {
-            each: f"not {name}"
-            for each in names
-            if not is_hidden(each) and Path(each).suffix.lower() not in suffixes
-        }
+        found = {each for each in names if Path(each).suffix.lower() in suffixes}
+        reasons |= dict.fromkeys(filter(is_hidden, found), "hidden")
+        reasons |= {each: f"not {name}" for each in {*names} - found if not is_hidden(each)}
         for each, reason in sorted(reasons.items()):
             left_out[Path(place, each).relative_to(root).as_posix()] = reason
+        visible = [Path(place, each) for each in found if not is_hidden(each)]
+        paths += [path for path in visible if path.is_file()]
         others += 1 + len(names) - len(found)
         if others > max(_OTHERS, 10 * len(paths)):
             raise InputError(

@@ -7,6 +7,7 @@ on another machine.
 import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,27 +102,15 @@ def forecast_draft(
 ) -> tuple[Entry, Forecast]:
     """Fit the iterations of a drafted experiment to its hours; return it and its forecast on all cores. Jobs
     of unknown time count as 0. With `recorded` nothing is measured."""
-    rates: dict[Work, Rate] | None = None  # which do not depend on the number of iterations
+    make = partial(forecast, recorded=recorded, progress=progress, fresh=True)
 
-    def expect(entry: Entry) -> Forecast:
-        nonlocal rates
+    def expect(entry: Entry, rates: dict[Work, Rate] | None = None) -> Forecast:
         experiment = check(Experiment, entry, root.name)
-        expected = forecast(
-            root,
-            experiment,
-            draft.size,
-            available_cpus(),
-            device,
-            recorded=recorded,
-            progress=progress,
-            fresh=True,
-            rates=rates,
-        )
-        rates = expected.rates
-        return expected
+        return make(root, experiment, draft.size, available_cpus(), device, rates=rates)
 
-    entry = draft.fit(lambda entry: expect(entry).wall_seconds)
-    return entry, expect(entry)
+    rates = expect(draft.experiment).rates  # which do not depend on the number of iterations
+    entry = draft.fit(lambda entry: expect(entry, rates).wall_seconds)
+    return entry, expect(entry, rates)
 
 
 def _measure_all(

@@ -81,11 +81,8 @@ def _pairing(work: Work, request: dict) -> tuple[probe.Step, int, dict]:
         rows = probe.make_rows(most, work.length, work.vocabulary_size)
     if leads:
         return probe.prepare_leading(rows, work.vocabulary_size, work.device), 1 << 20, {}
-    return (
-        probe.prepare_pairing(rows, work.vocabulary_size, work.steps, work.noise, work.device),
-        work.rows,
-        {},
-    )
+    pair = probe.prepare_pairing(rows, work.vocabulary_size, work.steps, work.noise, work.device)
+    return pair, work.rows, {}
 
 
 def _network(work: Work, request: dict) -> tuple[probe.Step, int, dict]:

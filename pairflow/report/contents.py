@@ -62,13 +62,9 @@ class Contents(FinishedExperiment):
         any other, that share by chance, and the number of rows; empty without classes."""
         rows = self.metrics[self.metrics.evaluation == CONDITION]
         means = rows.groupby(["method", "metric"], sort=False)["value"].mean().unstack()
-        return {
-            str(method): (
-                *means.loc[method, ["likelier_in_class", "likelier_by_chance"]],
-                int(group.samples.max()),
-            )
-            for method, group in rows.groupby("method", sort=False)
-        }
+        counts = rows.groupby("method", sort=False).samples.max()
+        shares = ["likelier_in_class", "likelier_by_chance"]
+        return {str(name): (*means.loc[name, shares], int(count)) for name, count in counts.items()}
 
     @property
     def adopted(self) -> Values:

@@ -1,6 +1,6 @@
 """Draws the charts of the pages. Methods are named in the pages' legends, or at the ends of lines."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from pairflow.report import drawing
 from pairflow.report.colours import Style, contrast, style
 from pairflow.report.drawing import Line, Picture, describe, describe_lines, line_chart
 from pairflow.report.grid import Cell, Grid
-from pairflow.report.words import count_samples, format_percent, pluralise
+from pairflow.report.words import format_percent, pluralise
 
 _MARKERS = 7  # most markers on a long curve, which more would cover
 _BEYOND = 1.15  # factor by which the line of real data reaches beyond the first and the last number of steps
@@ -21,24 +21,20 @@ INDEPENDENT = Style("ink", ".", ":")
 FLOOR = Style("ink", "", ":")
 
 
-def quality(table: Grid, samples: Iterable[int], name: str) -> Picture:
+def quality(table: Grid, name: str) -> Picture:
     """Draw mean and standard deviation of a metric against the calls of the network, a line per method.
 
-    If the table has no calls, each step counts as one. `samples` are the numbers of samples behind the
-    values; counts are shown as percent of the largest. The axis starts at 0, except for metrics with `log`:
-    it is logarithmic if all their values are positive.
+    If the table has no calls, each step counts as one. Counts are shown as percent of the largest number of
+    samples. The axis starts at 0, except for metrics with `log`: it is logarithmic if all their values are
+    positive.
     """
-    metric, floor, counts = table.about, table.floor, {*samples}
-    of_samples = f"of {count_samples(counts)}"
-    unit = 100 / max(counts) if metric.counted else 1.0
+    metric, floor = table.about, table.floor
+    unit = 100 / table.frame.samples.max() if metric.counted else 1.0
     look, lines = contrast(table.rows), []
     for method, cells in table.rows.items():
         calls = table.calls.get(method, table.columns)
         texts = [
-            [
-                f"{pluralise(nfe, 'step')}, {pluralise(number, 'call')}",
-                *_describe_cell(table, cell, unit, of_samples),
-            ]
+            [f"{pluralise(nfe, 'step')}, {pluralise(number, 'call')}", *_describe_cell(table, cell, unit)]
             for nfe, number, cell in zip(table.columns, calls, cells, strict=True)
         ]
         means, errors = ([unit * getattr(cell, part) for cell in cells] for part in ("mean", "std"))
@@ -64,7 +60,7 @@ def quality(table: Grid, samples: Iterable[int], name: str) -> Picture:
         return drawing.finish(figure, name, alt, drawn, named=True)
 
 
-def _describe_cell(table: Grid, cell: Cell, unit: float, of_samples: str) -> list[str]:
+def _describe_cell(table: Grid, cell: Cell, unit: float) -> list[str]:
     """Write the texts that a point shows; a count appears both as a share and as in the table."""
     trials = pluralise(cell.count, "trial")
     if cell.seeds > 1:
@@ -72,7 +68,7 @@ def _describe_cell(table: Grid, cell: Cell, unit: float, of_samples: str) -> lis
     value = f"{cell.text} {cell.spread}".rstrip()
     if table.about.counted:
         share = format_percent(unit * cell.mean / 100)
-        return [f"{table.about.label} {share}", f"{value} {of_samples}", trials]
+        return [f"{table.about.label} {share}", f"{value} of {table.samples}", trials]
     return [f"{table.about.label} {value}", trials]
 
 

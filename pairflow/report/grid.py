@@ -275,14 +275,9 @@ class Grid(Generic[Row]):
         return format_number(value, digits, sign)
 
 
-def list_metrics(experiment: Experiment) -> Mapping[str, Metric]:
-    """Return the metrics of an experiment's kind of data, in the order of the page."""
-    return experiment.data.list_metrics()
-
-
 def list_grids(metrics: pd.DataFrame, experiment: Experiment, evaluation: str) -> list[Grid]:
     """Make the tables of an evaluation that have values, in the order of the page."""
-    known = list_metrics(experiment)
+    known = experiment.data.list_metrics()  # in the order of the page
     uncompared = metrics.metric.isin([name for name, about in known.items() if not about.compared])
     rows = metrics.astype(dict.fromkeys(_KEYS, "object")).fillna(dict.fromkeys(_KEYS, ""))
     rows = rows.assign(**{name: rows[name].mask(uncompared, "") for name in ("reference", "extractor")})
@@ -315,12 +310,11 @@ def choose_digits(values: Sequence[float]) -> int:
     return int(np.clip(1 - np.floor(np.log10(min(sizes))), 1, 4)) if sizes else 1
 
 
-def describe_scope(metrics: pd.DataFrame, evaluation: str) -> str:
-    """Name the samples behind an evaluation's numbers: `1,024 samples × 10 trials × 3 seeds`."""
-    part = metrics[metrics.evaluation == evaluation]
-    counts = {"trial": part.trial.nunique(), "seed": part.seed.nunique()}
+def describe_scope(rows: pd.DataFrame) -> str:
+    """Name the samples behind the metric rows of an evaluation: `1,024 samples × 10 trials × 3 seeds`."""
+    counts = {"trial": rows.trial.nunique(), "seed": rows.seed.nunique()}
     parts = [pluralise(count, name) for name, count in counts.items() if count]
-    return " × ".join([count_samples(part.samples), *parts])
+    return " × ".join([count_samples(rows.samples), *parts])
 
 
 def differ_in_entropy(one: float, other: float) -> bool:

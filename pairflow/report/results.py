@@ -84,10 +84,8 @@ class FinishedExperiment:
     def bounds(self) -> dict[str, dict[str, float]]:
         """A dict from each bound on the likelihood of held-out rows to {method: mean over seeds}."""
         rows = self.metrics[self.metrics.evaluation == LIKELIHOOD]
-        bounds: dict[str, dict[str, float]] = {}
-        for (name, method), values in rows.groupby(["metric", "method"], sort=False).value:
-            bounds.setdefault(str(name), {})[str(method)] = float(values.mean())
-        return bounds
+        means = rows.groupby(["metric", "method"], sort=False).value.mean()
+        return {str(name): own.droplevel(0).to_dict() for name, own in means.groupby(level=0, sort=False)}
 
     @cached_property
     def unpaired(self) -> dict[str, float]:
@@ -178,12 +176,10 @@ def results(experiment: str | Path) -> FinishedExperiment:
 
 def read_logs(root: Path, experiment: Experiment) -> dict[str, pd.DataFrame]:
     """Read the training logs of the first seed: {method: log}, for the methods that have one."""
-    logs = {}
-    for name in experiment.methods:
-        file = paths.model(root, experiment.seeds[0], name) / "log.parquet"
-        if file.is_file():
-            logs[name] = read_table(file, "training log")[0].to_pandas()
-    return logs
+    seed = experiment.seeds[0]
+    files = {name: paths.model(root, seed, name) / "log.parquet" for name in experiment.methods}
+    known = {name: file for name, file in files.items() if file.is_file()}
+    return {name: read_table(file, "training log")[0].to_pandas() for name, file in known.items()}
 
 
 def read_finished(root: Path, name: str | None = None) -> FinishedExperiment:

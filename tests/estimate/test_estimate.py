@@ -49,11 +49,21 @@ IMAGES = {
     "data": {"source": "digits"},
     "evaluations": {"main": {"nfe": [1, 2]}, "b": {"nfe": [3], "methods": ["mdlm"]}},
 }
+ONE = {"main": {"nfe": [1]}}  # an evaluation at one number of steps
 SIZES = DatasetSize(rows=1000, validation_rows=100, length=16, vocabulary_size=16)
 
 
-def estimate(*arguments, device="cpu"):
-    return CliRunner().invoke(main, ["estimate", *arguments, "--quiet", "--device", device])
+def estimate(*arguments, device="cpu") -> str:
+    """What the command prints."""
+    run = CliRunner().invoke(main, ["estimate", *arguments, "--quiet", "--device", device])
+    assert run.exit_code == 0, run.output
+    return run.output
+
+
+def shipped(project: Path, name: str) -> tuple[Experiment, DatasetSize]:
+    """An experiment of the shipped configuration, and the size of its data."""
+    plan = read(project / "workflow_config.yaml").experiments[name]
+    return plan, sizes(project / "results" / name, plan, project)
 
 
 def experiment(**changes) -> Experiment:
@@ -149,14 +159,12 @@ def test_the_judges_of_text():
 def test_the_assignments_of_ot_take_the_time_of_their_pool():
     changes = {"flow": "continuous", "data": {"source": "two_moons", "dims": 2}, "methods": ["condot", "ot"]}
     absent = {"chemistry": None, "correlation": None, "distillation": {}, "seeds": [0, 1, 2]}
-    led = cost_of(experiment(methods=["sdot"], evaluations={"main": {"nfe": [1]}}, **absent))
+    led = cost_of(experiment(methods=["sdot"], evaluations=ONE, **absent))
     assert led["train", "sdot", None, 0].seconds == 203.0 + 20 * 32 * 4.0  # sdot assigns nothing
     training = {"batch_size": 512, "iterations": 20, "learning_rate": 1e-3, "loss": "velocity"}
 
     def seconds(**pairing):
-        evaluations = {"main": {"nfe": [1]}}
-        plan = {"training": training, "evaluations": evaluations, "pairing": pairing}
-        costs = cost_of(experiment(**changes, **absent, **plan))
+        costs = cost_of(experiment(**changes, **absent, training=training, evaluations=ONE, pairing=pairing))
         return [costs["train", name, None, 0].seconds for name in ("condot", "ot")]
 
     # 10,240 rows: 20 assignments of 512, or 2 of 5,120, which took 80 s each
@@ -166,11 +174,11 @@ def test_the_assignments_of_ot_take_the_time_of_their_pool():
 
 def test_a_single_training_uses_more_cores():
     small = {"seeds": [0], "correlation": None, "distillation": {}}
-    costs = cost_of(experiment(methods=["mdlm"], evaluations={"main": {"nfe": [1]}}, **small))
+    costs = cost_of(experiment(methods=["mdlm"], evaluations=ONE, **small))
     assert costs["train", "mdlm", None, 0].threads == 2
     assert costs["train", "mdlm", None, 0].seconds == 3.0 + 20 * 10 / 1.4
     assert costs["sample", "mdlm", 1, 0].threads == 2
-    both = cost_of(experiment(methods=["mdlm", "udlm"], evaluations={"main": {"nfe": [1]}}, **small))
+    both = cost_of(experiment(methods=["mdlm", "udlm"], evaluations=ONE, **small))
     assert both["train", "mdlm", None, 0].seconds == 3.0 + 20 * 10  # one core of four stays free
 
 
@@ -206,33 +214,30 @@ def test_finished_jobs_give_their_rates_back(tmp_path):
 
 
 def test_the_packaged_records_are_of_the_shipped_experiments(project):
-    described = read(project / "workflow_config.yaml")
     for name in ("demo", "demo_full", "digits", "mnist_binary_small"):
-        plan = described.experiments[name]
-        size = sizes(project / "results" / name, plan, project)
+        plan, size = shipped(project, name)
         assert rates.packaged().keys() >= {*needed(jobs(Path(), plan), plan, size, "cpu")}, name
 
 
 def test_the_demo_by_its_record(project):
-    run = estimate("demo", "--recorded", "--cores", "2")
-    assert run.exit_code == 0, run.output
-    assert "demo: 7,561 rows of N = 16 tokens, K = 24; mlp, 3 methods, 1 seed" in run.output
-    assert "to do      26 of 26 jobs" in run.output
-    assert re.search(r"^GPU-hours  none here; 0\.\d+ on an RTX A6000, by arithmetic$", run.output, re.M)
-    assert re.search(r"based on   recorded on \d{4}-\d\d-\d\d \(Linux x86_64, 2 cores, demo\)", run.output)
+    text = estimate("demo", "--recorded", "--cores", "2")
+    assert "demo: 7,561 rows of N = 16 tokens, K = 24; mlp, 3 methods, 1 seed" in text
+    assert "to do      26 of 26 jobs" in text
+    assert re.search(r"^GPU-hours  none here; 0\.\d+ on an RTX A6000, by arithmetic$", text, re.MULTILINE)
+    assert re.search(r"based on   recorded on \d{4}-\d\d-\d\d \(Linux x86_64, 2 cores, demo\)", text)
     # 1,000 iterations on one core: the record has 38 s, with another training on the other core
-    [seconds] = re.findall(r"^train +udlm, pairflow +2 +(\d+) s ", run.output, re.MULTILINE)
+    [seconds] = re.findall(r"^train +udlm, pairflow +2 +(\d+) s ", text, re.MULTILINE)
     assert 36 <= int(seconds) <= 48
     larger = estimate("demo", "--recorded", "--cores", "2", "--rows", "1000000")
-    assert "demo: 1,000,000 rows of N = 16 tokens" in larger.output
+    assert "demo: 1,000,000 rows of N = 16 tokens" in larger
     # of 250,000 molecules at most fingerprints are computed: 12 us for each of 16 tokens, on two cores
-    [seconds] = re.findall(r"^describe_molecules +1 +(\d+) s ", larger.output, re.MULTILINE)
+    [seconds] = re.findall(r"^describe_molecules +1 +(\d+) s ", larger, re.MULTILINE)
     assert int(seconds) == int(3 + 250_000 * 16 * 1.2e-5 / 2)
 
 
 def test_subsets_of_a_given_size_cost_in_proportion_to_the_rows():
     pairing = {"steps": 5, "subsets": "auto", "keys": 500}
-    few = {"correlation": None, "evaluations": {"main": {"nfe": [1]}}}
+    few = {"correlation": None, "evaluations": ONE}
     plan = experiment(methods=["pairflow"], pairing=pairing, **few)
     for rows, subsets in ((500, 1), (1000, 2), (50_000, 100)):
         [job] = [job for job in jobs(Path("x"), plan) if job.rule == "pair" and job.seed == 0]
@@ -248,8 +253,7 @@ def test_subsets_of_a_given_size_cost_in_proportion_to_the_rows():
     [("qm9", 132), ("zinc250k", 430), ("mnist_binary", 25), ("cifar10", 1428)],
 )
 def test_hours_on_a_gpu_by_arithmetic_are_about_those_of_the_paper(project, name, hours):
-    plan = read(project / "workflow_config.yaml").experiments[name]
-    size = sizes(project / "results" / name, plan, project)
+    plan, size = shipped(project, name)
     work = forecast(project / "results" / name, plan, size, 8, "cuda", recorded=True, progress=False)
     trained = ("pair", "train", "teach", "distill")
     seconds = [work.costs[job].seconds for job in work.table if job.rule in trained]
@@ -257,17 +261,17 @@ def test_hours_on_a_gpu_by_arithmetic_are_about_those_of_the_paper(project, name
 
 
 def test_what_nobody_has_timed_is_never_zero(project):
-    run = estimate("qm9", "--recorded", "--cores", "2")
-    assert run.exit_code == 0, run.output
-    assert re.search(r"^pair +pairflow +3 +\d+ s ", run.output, re.MULTILINE)
+    text = estimate("qm9", "--recorded", "--cores", "2")
+    assert re.search(r"^pair +pairflow +3 +\d+ s ", text, re.MULTILINE)
     # Methods that differ in nothing else share a line.
-    rows = re.findall(r"^(\w+ +.+?) {2,}(\d+) ", run.output, re.MULTILINE)
+    rows = re.findall(r"^(\w+ +.+?) {2,}(\d+) ", text, re.MULTILINE)
     assert ("train               4 methods", "12") in rows
-    assert "unknown" not in run.output
-    run = estimate("cifar10", "--recorded", "--cores", "8", device="cuda")
-    assert run.exit_code == 0, run.output
-    assert re.search(r"^wall time  unknown, because \d+ of these jobs have never been tim", run.output, re.M)
-    assert re.search(r"^GPU-hours  at least [1-9],\d00$", run.output, re.MULTILINE)
+    assert "unknown" not in text
+    text = estimate("cifar10", "--recorded", "--cores", "8", device="cuda")
+    assert re.search(
+        r"^wall time  unknown, because \d+ of these jobs have never been tim", text, re.MULTILINE
+    )
+    assert re.search(r"^GPU-hours  at least [1-9],\d00$", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -288,8 +292,7 @@ def test_the_maps_of_a_network_have_its_parameters(name, shape, length, symbols,
 
 def test_the_memory_of_a_training_grows_with_its_batch(project):
     """28.7 MB a row of QM9 are kept for the way back (measured), and 20 bytes of each of 92 M parameters."""
-    plan = read(project / "workflow_config.yaml").experiments["qm9"]
-    size = sizes(project / "results" / "qm9", plan, project)
+    plan, size = shipped(project, "qm9")
     asked = {}
     for batch in (256, 1024):
         training = plan.training.model_copy(update={"batch_size": batch})
@@ -330,7 +333,7 @@ def test_known_sizes_are_what_preprocessing_finds(tmp_path, step, values, kind):
 
 def test_what_is_done_is_not_counted(tmp_path, step):
     root = tmp_path / "results" / "small"
-    plan = experiment(seeds=[0], methods=["random"], correlation=None, evaluations={"main": {"nfe": [1]}})
+    plan = experiment(seeds=[0], methods=["random"], correlation=None, evaluations=ONE)
     table = jobs(root, plan)
     assert done(table) == set()
     preprocess, pair = table[0], next(job for job in table if job.rule == "pair")
@@ -346,10 +349,9 @@ def test_what_is_done_is_not_counted(tmp_path, step):
     assert {job.rule for job in done(jobs(root, plan, 3))} == {"preprocess", "pair_shard", "gather"}
     path, values = tmp_path / "workflow_config.yaml", plan.model_dump(mode="json", exclude_none=True)
     path.write_text(yaml.safe_dump({"experiments": {"small": values}}))
-    run = estimate("small", "--recorded", "--config", str(path))
-    assert run.exit_code == 0, run.output
-    assert f"to do      {len(table) - 2} of {len(table)} jobs" in run.output
-    assert re.search(r"^pair +random +1 +1 +done$", run.output, re.MULTILINE)
+    text = estimate("small", "--recorded", "--config", str(path))
+    assert f"to do      {len(table) - 2} of {len(table)} jobs" in text
+    assert re.search(r"^pair +random +1 +1 +done$", text, re.MULTILINE)
 
 
 WORKS = {work.kind: work for work in needed(jobs(Path(), experiment()), experiment(), SIZES, "cpu")}
@@ -420,7 +422,7 @@ def test_a_pairing_of_many_rows_is_measured_on_fewer_and_scaled(monkeypatch, spe
 
 
 def test_sources_that_are_led_to_rows_are_counted_in_the_search_and_in_trainings():
-    led = experiment(methods=["sdot"], distillation={}, evaluations={"main": {"nfe": [1]}}, correlation=None)
+    led = experiment(methods=["sdot"], distillation={}, evaluations=ONE, correlation=None)
     tasks = {job.rule: tasks_of(job, led, SIZES, "cpu") for job in jobs(Path("x"), led)}
     units = {rule: {work.kind: count for work, count in own} for rule, own in tasks.items()}
     assert units["train"] == {"train": 20.0, "lead": 20.0 * 32}
@@ -430,7 +432,7 @@ def test_sources_that_are_led_to_rows_are_counted_in_the_search_and_in_trainings
 
 def test_pairing_with_noise_by_frequency_has_a_rate_of_its_own_on_the_cpu():
     changes = {"noise": "frequencies", "methods": ["pairflow"], "pairing": {"steps": 5}, "distillation": {}}
-    settings = experiment(**changes, evaluations={"main": {"nfe": [1]}}, correlation=None)
+    settings = experiment(**changes, evaluations=ONE, correlation=None)
     tasks = [task for job in jobs(Path("x"), settings) for task in tasks_of(job, settings, SIZES, "cuda")]
     [work] = {work for work, _ in tasks if work.kind == "pair"}
     assert (work.noise, work.device) == ("frequencies", "cpu")

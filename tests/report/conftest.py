@@ -2,76 +2,21 @@
 
 import dataclasses
 from collections.abc import Callable
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from pages import browser, compile_latex, open_page, parse  # noqa: F401
-from playwright.sync_api import Page as PlaywrightPage
+from pages import COUNTS, NFE, browser, compile_latex, make_experiment, metric_rows, open_page  # noqa: F401
 
 from pairflow.artifacts import as_metrics
-from pairflow.config import Experiment
 from pairflow.report import drawing
 from pairflow.report.contents import Contents
 from pairflow.report.experiment.page import render
 
-NFE = (1, 4, 32)
-COUNTS = {"udlm": (84, 245, 437), "random": (183, 351, 543), "pairflow": (352, 498, 662)}
-
 BASES = ("mdlm", "udlm", "random", "pairflow", "pairflow-sub4")
 REDI = [base + n * "+redi" for base, most in (("udlm", 2), ("pairflow", 3)) for n in range(1, most + 1)]
 METHODS = (*BASES, "udlm+dcd", "pairflow+dcd", *REDI)  # all that an experiment may compare
-
-
-def metric_rows(
-    counts: dict[str, tuple[float, ...]], trials: int = 3, seeds: tuple[int, ...] = (0,)
-) -> pd.DataFrame:
-    """Every metric at `counts` per method and NFE, give or take one from trial to trial."""
-    names = ("valid", "unique", "novel", "unique_strict", "novel_strict")
-    rows = [
-        (method, nfe, trial, metric, value + trial - (trials - 1) / 2, seed)
-        for method, values in counts.items()
-        for nfe, value in zip(NFE, values, strict=True)
-        for metric, seed, trial in product(names, seeds, range(trials))
-    ]
-    frame = pd.DataFrame(rows, columns=["method", "nfe", "trial", "metric", "value", "seed"])
-    return frame.assign(evaluation="main", samples=1024, reference="train", extractor=None)
-
-
-@pytest.fixture(scope="session")
-def sampled() -> Callable[..., pd.DataFrame]:
-    """The metric rows of one file of samples: metric -> value, and of which file."""
-
-    def build(values: dict[str, float], **facts: Any) -> pd.DataFrame:
-        shared = {"method": "udlm", "nfe": 1, "trial": 0, "seed": 0, "evaluation": "main", "samples": 1000}
-        rows = pd.DataFrame({"metric": [*values], "value": [*values.values()], "reference": None})
-        return rows.assign(extractor=None, **shared | facts)
-
-    return build
-
-
-UNCHECKED = ("description", "methods")  # names that an experiment would refuse are to be shown harmlessly
-
-
-def experiment(**changes: Any) -> Experiment:
-    """The constructed experiment with some settings replaced; any text goes as a method."""
-    settings = {
-        "description": "Constructed numbers",
-        "scale": "reduced",
-        "data": {"source": "small_molecules", "length": 16},
-        "network": {"name": "mlp"},
-        "training": {"batch_size": 256, "iterations": 1500, "learning_rate": 2e-3},
-        "methods": tuple(COUNTS),
-        "evaluations": {"main": {"nfe": NFE, "trials": 3}},
-        "correlation": {},
-    }
-    unchecked = {key: changes.pop(key) for key in UNCHECKED if key in changes}
-    if "methods" in unchecked:
-        unchecked["methods"] = tuple(unchecked["methods"])
-    return Experiment(**settings | changes).model_copy(update=unchecked)
 
 
 def _timings() -> pd.DataFrame:
@@ -96,16 +41,6 @@ def _log(level: float) -> pd.DataFrame:
     measured = np.where(iteration % 500 == 0, loss + 0.1, np.nan)
     log = pd.DataFrame({"iteration": iteration, "loss": loss, "validation_nll": measured})
     return log.assign(learning_rate=1e-3)
-
-
-@pytest.fixture
-def make_experiment() -> Callable[..., Experiment]:
-    return experiment
-
-
-@pytest.fixture(scope="session", name="metric_rows")
-def _metric_rows() -> Callable[..., pd.DataFrame]:
-    return metric_rows
 
 
 def described(counts) -> dict[str, float]:
@@ -167,7 +102,7 @@ def make() -> Callable[..., Contents]:
         shared = {"total_correlation_se": 0.0173, "total_correlation_ceiling": 32.472}
         contents = Contents(
             name="demo",
-            experiment=experiment(**settings or {}),
+            experiment=make_experiment(**settings or {}),
             metrics=metric_rows(COUNTS),
             timings=_timings(),
             provenance={
@@ -277,28 +212,3 @@ def empty_charts(monkeypatch):
     """Charts without lines, for tests of the text around them: drawing takes two thirds of a page's time."""
     monkeypatch.setattr(drawing, "_write_svg", lambda figure: "<svg></svg>")
     monkeypatch.setattr(drawing, "_draw_key", lambda look: "<svg></svg>")
-
-
-@pytest.fixture
-def unfold():
-    """Open a part of a page that is folded, by its title."""
-
-    def open_fold(page: PlaywrightPage, title: str) -> None:
-        page.locator("summary").get_by_text(title, exact=True).click()
-
-    return open_fold
-
-
-@pytest.fixture
-def violations():
-    """What a page does that keeps people out, by axe."""
-
-    def find(page: PlaywrightPage) -> list[tuple]:
-        return [
-            (violation["id"], node["target"], node["failureSummary"])
-            for violation in Axe().run(page).response["violations"]
-            if violation["impact"] in ("serious", "critical")
-            for node in violation["nodes"]
-        ]
-
-    return find

@@ -4,7 +4,7 @@ import re
 
 import pandas as pd
 import pytest
-from pages import Document
+from pages import Document, violations
 from rdkit import Chem
 
 from pairflow.artifacts import Metadata
@@ -115,7 +115,7 @@ def test_keys_lead_select_open_and_a_selection_is_saved(files, open_page):
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
-def test_the_page_fits_and_is_accessible(files, open_page, violations, width, scheme):
+def test_the_page_fits_and_is_accessible(files, open_page, width, scheme):
     page = open_page(files[".html"], width, color_scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth") == width
     page.get_by_text("Filters", exact=True).click()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from pages import metric_rows, violations
 
 from benchmarks.paper.page import PaperPage
 from benchmarks.paper.page import render as render_paper
@@ -43,7 +44,7 @@ WIDTHS = pytest.mark.parametrize("width", [400, 1600])
 
 
 @WIDTHS
-def test_no_overflow_and_no_broken_picture(make, metric_rows, open_page, width):
+def test_no_overflow_and_no_broken_picture(make, open_page, width):
     long = "pairflow-sub" + 41 * "1" + "+redi+x"
     contents = make(
         name="e" * 60,
@@ -95,7 +96,7 @@ def test_the_papers_tables_fit(open_page, width):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_are_accessible(molecule_page, image_page, open_page, violations, scheme):
+def test_pages_are_accessible(molecule_page, image_page, open_page, scheme):
     for html in (molecule_page, image_page, render_paper(PaperPage({}, {}, []))):
         page = open_page(html, color_scheme=scheme)
         page.evaluate("document.querySelectorAll('details').forEach(element => { element.open = true; })")

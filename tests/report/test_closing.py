@@ -2,11 +2,13 @@
 
 import pandas as pd
 import pytest
+from miniatures import EXPERIMENTS
 
 from pairflow.artifacts import Metadata, as_metrics, write_table
 from pairflow.config import Experiment
 from pairflow.report.headline import closing_lines
 
+TEXT = EXPERIMENTS["text"]["data"]
 DIGITS = {"data": {"source": "digits"}, "features": {"extractor": "classifier"}}
 
 
@@ -79,12 +81,6 @@ def test_an_experiment_without_samples_has_only_a_report(finish):
     assert finish([]) == ["report: results/mine/report.html"]
 
 
-TEXT = {
-    "data": {
-        **{"source": "lines.txt", "tokeniser": "characters", "rows": "lines", "length": 12},
-        **{"validation_fraction": 0.2, "judge_fraction": 0.1},
-    }
-}
 NAN = float("nan")
 MEASURED = {  # per metric: collapsed rows of one word, real text, and the controls
     "judge_ppl": {"pairflow": 1.1, "udlm": 6.0, "data": 5.0, "shuffled": 30.0, "chain": 6.0, "snippet": 5.0},
@@ -102,5 +98,5 @@ def test_a_collapsed_text_model_is_not_called_the_best_without_its_warnings(fini
         for method, value in values.items()
     ]
     metrics = [metric for *_, metric in rows]
-    best, _ = finish([row[:3] for row in rows], metrics, TEXT, extractor="kneser-ney-6-1a2b3c4d")
+    best, _ = finish([row[:3] for row in rows], metrics, {"data": TEXT}, extractor="kneser-ney-6-1a2b3c4d")
     assert best.endswith("Warning: likelier than real text, varies too little.")

@@ -3,6 +3,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from pages import make_experiment
 
 from pairflow.config import BASES, DISTILLATIONS, Experiment
 from pairflow.config.file import read
@@ -16,7 +17,7 @@ RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3}
 
 
 @pytest.fixture
-def experiment(make_experiment) -> Experiment:
+def experiment() -> Experiment:
     return make_experiment(distillation={"redi": {**RUN, "pairs": {"count": 500}}})
 
 
@@ -62,7 +63,7 @@ def test_every_distillation_on_pairs_counts_those_that_its_teacher_drew(name):
 
 
 @pytest.mark.parametrize("base", BASES)
-def test_every_base_method_on_pairs_has_the_cost_of_making_them(base, make_experiment):
+def test_every_base_method_on_pairs_has_the_cost_of_making_them(base):
     """The timings have a row for each job of the workflow, by the name of its rule."""
     tokens = "discrete" in BASES[base].flows
     method = f"{base}-mine" if BASES[base].user_pairs else base

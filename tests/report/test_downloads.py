@@ -8,9 +8,9 @@ from html import unescape
 import numpy as np
 import pandas as pd
 import pytest
+from pages import METRICS, Document, trial_rows
 
 from pairflow.artifacts import from_cell
-from pairflow.kinds.molecules.settings.metrics import METRICS
 from pairflow.report.downloads import Entry, Part, Sheet, latex_cell, latex_escape, latex_table
 from pairflow.report.experiment.sheets import correlation_sheet, metric_sheet
 from pairflow.report.grid import Grid
@@ -22,21 +22,12 @@ NAMES = [
 ]
 
 
-def measured(values: dict[tuple[str, int], list[float]], metric: str = "valid") -> pd.DataFrame:
-    shared = {"metric": metric, "seed": 0, "evaluation": "main", "samples": 1024}
-    return pd.DataFrame(
-        {"method": method, "nfe": nfe, "trial": trial, "value": value, **shared}
-        for (method, nfe), trials in values.items()
-        for trial, value in enumerate(trials)
-    )
-
-
 @pytest.fixture
 def sheet(make):
     """The sheet of all metrics among some rows, or of `valid` with these values."""
 
     def build(values: pd.DataFrame | dict[tuple[str, int], list[float]], **settings: str) -> Sheet:
-        rows = measured(values) if isinstance(values, dict) else values
+        rows = trial_rows(values) if isinstance(values, dict) else values
         contents = make(settings={"methods": list(dict.fromkeys(rows.method)), **settings}, metrics=rows)
         shown = [
             Grid("main", metric, METRICS[metric], own, methods=contents.methods)
@@ -60,7 +51,7 @@ def test_csv_has_every_digit_of_the_metrics(sheet, tmp_path):
     random = np.random.default_rng(0)
     values = {(name, nfe): random.normal(300, 99, 7).tolist() for name in ("a", "b") for nfe in STEPS}
     thirds = {key: [value / 3 for value in trials] for key, trials in values.items()}
-    rows = pd.concat([measured(values), measured(thirds, "novel")])
+    rows = pd.concat([trial_rows(values), trial_rows(thirds, "novel")])
     rows.to_parquet(tmp_path / "metrics.parquet")
     stored = pd.read_parquet(tmp_path / "metrics.parquet")
     found = rows_of(texts(sheet(stored))[0])
@@ -76,7 +67,7 @@ def test_csv_has_every_digit_of_the_metrics(sheet, tmp_path):
 
 
 def test_several_seeds_keep_their_deviations_apart(sheet):
-    rows = measured({("a", 1): [1.0, 3.0], ("b", 1): [5.0, 5.0]})
+    rows = trial_rows({("a", 1): [1.0, 3.0], ("b", 1): [5.0, 5.0]})
     rows = pd.concat([rows, rows[rows.method == "a"].assign(seed=1, value=rows.value + 10)])
     text, tex = texts(sheet(rows))
     row = rows_of(text)[0]
@@ -142,9 +133,9 @@ def test_costs_are_there_in_exact_seconds(molecule_page):
     assert steps == {"preprocess", "pair", "train", "sample"}
 
 
-def test_each_table_of_the_page_has_its_files(molecule_page, parse):
+def test_each_table_of_the_page_has_its_files(molecule_page):
     """Tables of costs and of the total correlation are only CSV."""
-    tables = [tag for tag, _ in parse(molecule_page).tags].count("table")
+    tables = [tag for tag, _ in Document(molecule_page).tags].count("table")
     assert tables == 6
     assert molecule_page.count(">CSV</a>") == tables
     assert molecule_page.count(">CSV</a> · <a ") == tables - 3

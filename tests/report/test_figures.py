@@ -6,16 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.patches import StepPatch
-from pages import given_table
+from pages import EVIL, given_table
 
 from pairflow.kinds.molecules.page import charts
 from pairflow.report import drawing, figures
 from pairflow.report.colours import HEX, style
 from pairflow.report.grid import Cell
 
-EVIL = """</script><script>alert('1')</script> "&<!--$x$"""
 CELLS = {"udlm": [Cell(84, 3, 5), Cell(100, 4, 5), Cell()], EVIL: [Cell(9, 1, 2)] * 3}
-TABLE = given_table("valid", [1, 2, 4], CELLS)
+COLUMNS = [1, 2, 4]
 LOG = pd.DataFrame({"iteration": [0, 10, 20], "loss": [9.0, 2.0, 1.0], "validation_nll": [np.nan, 3.5, 2.5]})
 
 
@@ -24,7 +23,7 @@ def texts(svg: str) -> list[str]:
 
 
 def test_quality_shows_the_steps_scales_and_takes_the_colours_of_the_page():
-    picture = figures.quality(TABLE, [1000], "q")
+    picture = figures.quality(given_table("valid", COLUMNS, CELLS), "q")
     assert {"1", "2", "4", "valid (% of samples)", "udlm", EVIL[:23] + "…"} <= set(texts(picture.svg))
     assert "udlm: 8.4 at 1, 10 at 2; " in picture.alt
     root = ElementTree.fromstring(picture.svg)
@@ -35,7 +34,7 @@ def test_quality_shows_the_steps_scales_and_takes_the_colours_of_the_page():
 
 
 def test_points_are_where_they_are_drawn_and_say_what_the_table_says():
-    picture = figures.quality(TABLE, [1000, 2000], "q")
+    picture = figures.quality(given_table("valid", COLUMNS, CELLS, samples=(1000, 2000)), "q")
     assert not set(picture.points) & set("<>&'")
     udlm, evil = json.loads(picture.points)
     assert (udlm["name"], udlm["colour"], evil["name"]) == ("udlm", "grey", EVIL)
@@ -46,12 +45,12 @@ def test_points_are_where_they_are_drawn_and_say_what_the_table_says():
     places = {(round(float(x), 1), round(float(y), 1)) for x, y in drawn}
     assert {(x, y) for x, y, _ in udlm["points"]} <= places
     several = given_table("valid", [1], {"udlm": [Cell(84, 1.25, 6, seeds=2)]}, all_seeds=2)
-    assert "2 seeds, 6 trials in all" in figures.quality(several, [1024], "q").points
+    assert "2 seeds, 6 trials in all" in figures.quality(several, "q").points
 
 
 def test_a_floor_reaches_beyond_the_steps_and_has_no_markers():
     cells, real = {"udlm": [Cell(84.25, 2, 9)]}, Cell(4.8, count=1)
-    picture = figures.quality(given_table("fd", [1], cells, reference="test", floor=real), [1024], "q")
+    picture = figures.quality(given_table("fd", [1], cells, reference="test", floor=real), "q")
     udlm, floor = json.loads(picture.points)
     assert (floor["name"], floor["points"][0][2]) == ("real images", ["FD 4.8"])
     assert floor["points"][0][0] < udlm["points"][0][0] < floor["points"][1][0]
@@ -61,7 +60,7 @@ def test_a_floor_reaches_beyond_the_steps_and_has_no_markers():
 @pytest.mark.parametrize("cells", [[Cell(5, np.nan, 1)], [Cell()], [Cell(0, 0, 3)], [Cell(-0.1, 0.2, 3)]])
 @pytest.mark.parametrize("metric", ["valid", "fd"])
 def test_a_single_point_of_one_method_is_drawn(metric, cells):
-    [axes] = figures.quality(given_table(metric, [1], {"a": cells}), [1024], "q").figure.axes
+    [axes] = figures.quality(given_table(metric, [1], {"a": cells}), "q").figure.axes
     assert (axes.get_yscale() == "log") == (metric == "fd" and cells[0].mean > 0)
 
 

@@ -5,18 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from pages import METRICS
+from pages import METRICS, trial_rows
 
 from pairflow.report.grid import Cell, Grid, describe_scope
-
-
-def rows(values: dict[tuple[str, int], list[float]], metric: str = "valid", seed: int = 0) -> pd.DataFrame:
-    shared = {"metric": metric, "seed": seed, "evaluation": "main", "samples": 1024}
-    return pd.DataFrame(
-        {"method": method, "nfe": nfe, "trial": trial, "value": value, **shared}
-        for (method, nfe), trials in values.items()
-        for trial, value in enumerate(trials)
-    )
 
 
 def table_of(frame: pd.DataFrame, methods: list[str], metric: str = "valid") -> Grid:
@@ -27,7 +18,7 @@ def table_of(frame: pd.DataFrame, methods: list[str], metric: str = "valid") -> 
 
 
 def table(values: dict[tuple[str, int], list[float]], methods: list[str]) -> Grid:
-    return table_of(rows(values), methods)
+    return table_of(trial_rows(values), methods)
 
 
 def test_mean_and_standard_deviation():
@@ -90,7 +81,7 @@ def test_missing_cells_are_dashes_nan_does_not_count_and_a_single_trial_has_no_d
 
 def seeds(*values: dict[tuple[str, int], list[float]]) -> pd.DataFrame:
     """Rows of seed 0, 1, ..."""
-    return pd.concat([rows(each, seed=seed) for seed, each in enumerate(values)])
+    return pd.concat([trial_rows(each, seed=seed) for seed, each in enumerate(values)])
 
 
 def cells(frame: pd.DataFrame, metric: str = "valid") -> dict[str, list[Cell]]:
@@ -104,7 +95,7 @@ def test_deviations_between_seeds_and_between_trials_are_told_apart():
     assert (cell.mean, cell.std, cell.count, cell.seeds) == (6.0, 4.0, 9, 3)
     assert cell.trials == pytest.approx(np.sqrt(14 / 3))
     assert (cell.text, cell.spread, cell.trial_spread) == ("6.0", "± 4.0", "± 2.2")
-    assert describe_scope(frame, "main") == "1,024 samples × 3 trials × 3 seeds"
+    assert describe_scope(frame) == "1,024 samples × 3 trials × 3 seeds"
 
 
 def test_a_seed_that_misses_or_is_nan_is_named_and_gives_no_deviation_between_seeds():
@@ -121,16 +112,9 @@ def test_a_seed_that_misses_or_is_nan_is_named_and_gives_no_deviation_between_se
 
 def test_seeds_are_those_of_the_evaluation_whatever_the_metric():
     """Of `novel` seed 1 has nothing: its deviation between trials does not stand for one between seeds."""
-    novel = rows({("a", 1): [1, 3]}, metric="novel")
+    novel = trial_rows({("a", 1): [1, 3]}, metric="novel")
     frame = pd.concat([seeds({("a", 1): [1, 3]}, {("a", 1): [5, 7]}), novel])
     assert [cells(frame, metric)["a"][0].spread for metric in ("valid", "novel")] == ["± 2.8", ""]
-
-
-def test_the_training_images_come_first_and_the_floor_beside_them(make_images):
-    leading = make_images().leading
-    assert (leading.metric, leading.reference, leading.floor.mean) == ("fd", "train", 4.8)
-    assert leading.best() == ("pairflow", 32)
-    assert leading.best("udlm") == ("udlm", 32)
 
 
 def test_of_molecules_the_valid_ones_of_the_evaluation_main_lead(make):

@@ -2,12 +2,12 @@
 
 import pandas as pd
 import pytest
+from pages import EVIL, metric_rows, unfold, violations
 from playwright.sync_api import expect
 
 from pairflow.report.experiment.page import render
 
 MOST = 1_200_000  # bytes of a page
-EVIL = """</script><script>alert('1')</script> "&<!--$x$"""
 SAID = ["4 steps, 5 calls", "valid 34.3 %", "351.0 ± 1.0 of 1,024 samples", "3 trials"]
 METHODS = ["udlm", "random", "pairflow", "mdlm"]
 
@@ -24,8 +24,8 @@ def html(make) -> str:
     return html
 
 
-def charts(page, section="#quality"):
-    return page.locator(f"{section} .charts .plot")
+def charts(page):
+    return page.locator("#quality .charts .plot")
 
 
 def lines(plot):
@@ -83,7 +83,7 @@ def test_a_pointer_near_a_point_shows_its_values_and_arrow_keys_go_from_point_to
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pointed_sorted_and_copied_it_is_accessible(html, open_page, unfold, violations, scheme):
+def test_pointed_sorted_and_copied_it_is_accessible(html, open_page, scheme):
     page = open_page(html, color_scheme=scheme)
     charts(page).last.locator(".chart").focus()
     page.keyboard.press("ArrowRight")
@@ -110,7 +110,7 @@ def test_colours_follow_the_scheme_and_paper_shows_every_method(html, open_page)
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(29, 33, 39)"
 
 
-def test_evil_names_are_only_text(make, metric_rows, open_page):
+def test_evil_names_are_only_text(make, open_page):
     none = {name: {} for name in ("couplings", "correlations", "logs", "samples")}
     rows = metric_rows({EVIL: (1, 2, 3)})
     contents = make(name=EVIL, settings={"methods": [EVIL]}, metrics=rows, **none)

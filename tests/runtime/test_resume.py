@@ -26,13 +26,13 @@ def blocks(folder, seconds=300.0, provenance=None):
     return BlockwiseWork(EVERY, folder / "run-0", seconds, provenance or Provenance())
 
 
-def stopped_at(block, number=signal.SIGTERM, work=squares):
-    """`work`, during which the process gets a signal at one block."""
+def stopped_at(block, number=signal.SIGTERM):
+    """Squares, during which the process gets a signal at one block."""
 
     def at(each):
         if each == block:
             os.kill(os.getpid(), number)
-        return work(each)
+        return squares(each)
 
     return at
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from pages import browser, compile_latex, open_page, parse  # noqa: F401
+from pages import browser, compile_latex, open_page  # noqa: F401
 
 from pairflow.artifacts import as_metrics
 from pairflow.config import Experiment

@@ -3,6 +3,7 @@ import re
 
 import numpy as np
 import pytest
+from pages import Document
 
 from benchmarks.paper.advice import advise
 from benchmarks.paper.costs import describe_cost, seed_minutes
@@ -31,9 +32,9 @@ def full(make_experiment, make_run):
 
 
 @pytest.mark.parametrize("kind", ["empty", "full"])
-def test_the_page_is_whole_and_fetches_nothing(kind, request, parse):
+def test_the_page_is_whole_and_fetches_nothing(kind, request):
     html = render(request.getfixturevalue(kind))
-    document = parse(html)
+    document = Document(html)
     ids = [attributes["id"] for _, attributes in document.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     for tag, attributes in document.tags:
@@ -61,8 +62,8 @@ def test_the_page_is_the_same_every_time_and_its_downloads_hold_their_files(full
     assert data_uri("a", "t.csv") == "data:text/csv;charset=utf-8;base64,YQ=="
 
 
-def test_without_results_there_are_printed_values_and_commands(empty, parse):
-    words = parse(render(empty)).words()
+def test_without_results_there_are_printed_values_and_commands(empty):
+    words = Document(render(empty)).words()
     assert "agree 0 differ 0 not comparable 0 not run 1,268 no experiment 16 The paper prints 1,284" in words
     assert "QM9 – – – 338 –" in words
     assert "No experiment on the paper’s data is finished here" in words
@@ -75,8 +76,8 @@ def test_without_results_there_are_printed_values_and_commands(empty, parse):
     assert "same sign" not in words.partition("How values are compared")[0]
 
 
-def test_what_is_judged_and_what_is_not(full, parse):
-    words = parse(render(full)).words()
+def test_what_is_judged_and_what_is_not(full):
+    words = Document(render(full)).words()
     valid = words.partition("Table 6 · QM9: valid molecules")[2].partition("Table 7 ·")[0]
     # UDLM prints 17.5, our three seeds have 17.0 each; PairFlow prints 223.4.
     assert "17.0 ± 0.0 −0.5 of 4.4 agrees" in valid
@@ -89,18 +90,18 @@ def test_what_is_judged_and_what_is_not(full, parse):
     assert "Left out. <b>stale</b>" in words
 
 
-def test_a_reason_that_holds_for_a_row_stands_once_beside_it(make_experiment, make_run, parse):
+def test_a_reason_that_holds_for_a_row_stands_once_beside_it(make_experiment, make_run):
     run = make_run({("udlm", 1): THREE[:1], ("udlm", 2): THREE[:1]}, seeds=(0,))
-    words = parse(render(PaperPage({"qm9": make_experiment(seeds=(0,))}, {"qm9": run}))).words()
+    words = Document(render(PaperPage({"qm9": make_experiment(seeds=(0,))}, {"qm9": run}))).words()
     row = "qm9 paper’s scale not judged: 1 training seed, 3 are needed 51.0 ± 1.4 +33.5 51.0 ± 1.4 −74.5"
     assert row in words.partition("Table 6 ·")[2].partition("Table 7 ·")[0]
 
 
-def test_a_run_with_other_settings_is_not_called_the_papers(make_experiment, make_run, parse):
+def test_a_run_with_other_settings_is_not_called_the_papers(make_experiment, make_run):
     training = make_experiment().training.model_dump() | {"batch_size": 128}
     run = make_run({("udlm", 1): THREE, ("udlm", 2): THREE}, training=training)
     page = PaperPage({"qm9": run.experiment}, {"qm9": run})
-    words = parse(render(page)).words()
+    words = Document(render(page)).words()
     assert "qm9: not the paper’s settings, 3 training seeds" in words
     reason = "training.batch_size is 128, in the paper 1,024"
     row = f"qm9 not the paper’s settings not judged: {reason} 51.3 ± 1.5 +33.8 51.3 ± 1.5 −74.2"
@@ -110,8 +111,8 @@ def test_a_run_with_other_settings_is_not_called_the_papers(make_experiment, mak
     assert set(page.values.dropna(subset="measured").scale) == {"not the paper’s settings"}
 
 
-def test_what_remains_different_stands_below_the_tables_that_it_concerns(empty, parse):
-    words = parse(render(empty)).words()
+def test_what_remains_different_stands_below_the_tables_that_it_concerns(empty):
+    words = Document(render(empty)).words()
     valid = words.partition("Table 6 ·")[2].partition("Table 7 ·")[0]
     assert "our transformer computes in float32, and the authors’ in bfloat16" in valid
     assert "‡" not in valid
@@ -127,7 +128,7 @@ def test_what_remains_different_stands_below_the_tables_that_it_concerns(empty, 
     assert words.count("The printed ones divide by n, ours by n − 1.") == 1
 
 
-def test_a_distance_that_is_not_fid_is_called_so(make_experiment, make_run, metric_rows, parse):
+def test_a_distance_that_is_not_fid_is_called_so(make_experiment, make_run, metric_rows):
     values = {("udlm", 1): [[130.0, 130.5, 131.0]], ("pairflow", 1): [[40.0, 40.5, 41.0]]}
     rows = metric_rows(values, "fd", samples=1000, extractor="classifier-1a2b", reference="train")
     settings = {"source": "mnist_binary", "scale": "reduced", "seeds": (0,)}
@@ -138,11 +139,11 @@ def test_a_distance_that_is_not_fid_is_called_so(make_experiment, make_run, metr
         "small (reduced scale), FD by classifier-1a2b, not FID, beside the printed FID, "
         "pairflow against udlm: the paper’s sign at NFE 1."
     )
-    table = parse(render(page)).words().partition("Table 12 ·")[2]
+    table = Document(render(page)).words().partition("Table 12 ·")[2]
     assert "small reduced scale FD by classifier-1a2b, not FID 130.5" in table
 
 
-def test_samples_of_all_methods_stand_side_by_side_at_the_steps_shown(make_experiment, make_run, parse):
+def test_samples_of_all_methods_stand_side_by_side_at_the_steps_shown(make_experiment, make_run):
     images = np.random.default_rng(0).integers(0, 256, (8, 28, 28, 1), dtype=np.uint8)
     settings = {"source": "mnist_binary", "scale": "reduced", "seeds": (0,)}
     run = make_run({}, "small", **settings)
@@ -155,7 +156,7 @@ def test_samples_of_all_methods_stand_side_by_side_at_the_steps_shown(make_exper
         for steps in ("1 sampling step", "2 sampling steps")
         for method in ("udlm", "pairflow")
     ]
-    assert "small, reduced scale 1 step udlm pairflow 2 steps udlm pairflow" in parse(html).words()
+    assert "small, reduced scale 1 step udlm pairflow 2 steps udlm pairflow" in Document(html).words()
     assert shown.count('src="data:image/png;base64,') == 4
 
 
@@ -164,8 +165,8 @@ def test_ratios_have_the_digits_that_tell_them_from_one():
     assert {ratio: format_ratio(ratio) for ratio in ratios} == ratios
 
 
-def test_one_row_of_the_toy_set_shows_the_method(empty, parse):
-    words = parse(render(empty)).words()
+def test_one_row_of_the_toy_set_shows_the_method(empty):
+    words = Document(render(empty)).words()
     first = "t d State 1 0 0 7 3 6 2 4 5 4 1 1"  # both ways start from the same data
     assert words.count(first) == 2
     assert "Backward pairing " + first in words
@@ -226,10 +227,10 @@ def test_a_finished_experiment_without_some_cells_says_what_would_fill_them(make
     assert found.hours == "One seed of 7 further models takes about 30 h, 3 seeds about 89 h"
 
 
-def test_every_table_has_its_number(empty, parse):
+def test_every_table_has_its_number(empty):
     """The preprint has 27 tables; Table 2 is of settings."""
     assert sorted(NUMBERS.values()) == [1, *range(3, 28)]
-    words = parse(render(empty)).words()
+    words = Document(render(empty)).words()
     for title in ("Table 6 · QM9: valid molecules", "Table 12 · MNIST-Binary: FID", "Table 1 · Cost"):
         assert title in words
     assert "The paper draws these values in Figures 2 and 6." in words

@@ -1,10 +1,9 @@
 """Makes the page of a comparison: one HTML file that opens offline."""
 
 from pairflow.report.compare.inputs import differing_settings
-from pairflow.report.compare.sections import ComparedGrid, ComparedRuns
+from pairflow.report.compare.sections import ComparedRuns
 from pairflow.report.compare.verdict import write_verdict
 from pairflow.report.differences import count_verdicts
-from pairflow.report.grid import list_metrics
 from pairflow.report.stats import LEVEL, REPETITIONS, SIGNIFICANCE
 from pairflow.report.templates import make_environment
 
@@ -12,15 +11,12 @@ from pairflow.report.templates import make_environment
 def render(compared: ComparedRuns, numbers: str) -> str:
     """Write the page as HTML. `numbers` is the name of the file of numbers next to it."""
     runs = compared.runs
-    metrics = {name: about for run in runs for name, about in list_metrics(run.experiment).items()}
+    metrics = {name: about for run in runs for name, about in run.experiment.data.list_metrics().items()}
     template = make_environment(metrics=metrics).get_template("compare/compare.html")
     return template.render(
         compared=compared,
         baseline=compared.baseline,
-        blocks={
-            evaluation: [_make_block(compared, grid) for grid in grids]
-            for evaluation, grids in compared.evaluations.items()
-        },
+        count_verdicts=count_verdicts,
         verdict=write_verdict(compared),
         runs=runs,
         single=len(runs) == 1,
@@ -30,10 +26,3 @@ def render(compared: ComparedRuns, numbers: str) -> str:
         repetitions=REPETITIONS,
         differing=differing_settings(runs),
     )
-
-
-def _make_block(compared: ComparedRuns, grid: ComparedGrid) -> dict[str, object]:
-    """Prepare a metric for the template: its table and its verdicts in words. The leading one is open."""
-    title = f"{grid.full_label}, evaluation {grid.evaluation}, {grid.samples}"
-    counts, leading = count_verdicts(grid.verdicts), grid is compared.leading
-    return {"grid": grid, "title": title, "counts": counts, "leading": leading}

@@ -11,7 +11,7 @@ import pandas as pd
 
 from pairflow.metrics.metric import leading_evaluation
 from pairflow.report.findings import Flaws
-from pairflow.report.grid import Grid, list_metrics
+from pairflow.report.grid import Grid
 from pairflow.report.headline import find_flaws
 from pairflow.report.results import FinishedExperiment
 from pairflow.report.stats import Difference
@@ -60,10 +60,6 @@ class Contrast(ComparedRow):
     def subject(self) -> str:
         """What is compared with the baseline: an experiment, or within one experiment a method."""
         return self.key.method if self.key.run == self.baseline.run else self.key.run
-
-    @property
-    def tested(self) -> dict[int, Difference]:
-        return {nfe: cell for nfe, cell in self.cells.items() if cell.test}
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +131,9 @@ class ComparedGrid(Grid):
     @cached_property
     def verdicts(self) -> Counter[str]:
         """The number of tested differences with each verdict."""
-        return Counter(self.verdict(cell) for row in self.contrasts for cell in row.tested.values())
+        return Counter(
+            self.verdict(cell) for row in self.contrasts for cell in row.cells.values() if cell.test
+        )
 
 
 @dataclass(frozen=True)
@@ -182,7 +180,7 @@ def compare_runs(runs: Sequence[FinishedExperiment], method: str | None = None) 
 
 def _make_grids(runs: Sequence[FinishedExperiment], method: str | None) -> Iterator[ComparedGrid]:
     """Make the tables of experiments on the same data, in the order of the page."""
-    known = list_metrics(runs[0].experiment)
+    known = runs[0].experiment.data.list_metrics()
     order, references = [*known], [*REFERENCES, ""]
     for evaluation in dict.fromkeys(name for run in runs for name in run.experiment.evaluations):
         flaws = {run.name: find_flaws(run, evaluation) for run in runs}
@@ -208,7 +206,7 @@ def _group_rows(runs: Sequence[FinishedExperiment], evaluation: str) -> dict[Met
 
     The extractor is ignored for metrics without features, such as distances of pixels.
     """
-    known = list_metrics(runs[0].experiment)
+    known = runs[0].experiment.data.list_metrics()
     kinds: dict[MetricKind, list[pd.DataFrame]] = {}
     for run in runs:
         rows = run.measured

@@ -105,15 +105,15 @@ def _read_bounds(root: Path, page: KindPage, models: Mapping[tuple[str, int], Pa
     convert = page.prepare_bounds(root, held_out)
     rows = []
     for (method, seed), weights in models.items():
-        log, _ = read_table(weights.with_name("log.parquet"), "training log")
-        measured = log.to_pandas()["validation_nll"].dropna()
+        log = read_table(weights.with_name("log.parquet"), "training log")[0].to_pandas()
+        measured = log["validation_nll"].dropna()
         if measured.empty:
             continue
         nll = float(measured.iloc[-1])
         of_model = {"method": method, "seed": seed, "evaluation": LIKELIHOOD, "samples": len(held_out)}
         values = {"nll_bound": nll, **convert(nll)}
         rows += [{**of_model, "metric": name, "value": bound} for name, bound in values.items()]
-        last = log.to_pandas().iloc[-1]
+        last = log.iloc[-1]
         for name in ("likelier_in_class", "likelier_by_chance"):
             if name in last:
                 judged = {"evaluation": CONDITION, "samples": int(last["likelier_rows"])}

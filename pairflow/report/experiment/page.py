@@ -16,7 +16,6 @@ from pairflow.report.drawing import Picture, key, legend
 from pairflow.report.experiment import sheets
 from pairflow.report.experiment.quality import EvaluationBlock, evaluation_blocks
 from pairflow.report.experiment.summary import write_summary
-from pairflow.report.grid import list_metrics
 from pairflow.report.headline import find_cautions, make_headline
 from pairflow.report.kind_page import KindPage
 from pairflow.report.stats import REPETITIONS, SIGNIFICANCE
@@ -51,15 +50,13 @@ def render(contents: Contents, parts: Parts | None = None) -> str:
 
     `parts` are the result of `draw`, if the caller needs it as well.
     """
-    template = make_environment(metrics=list_metrics(contents.experiment)).get_template(
-        "experiment/template.html"
-    )
+    experiment = contents.experiment
+    environment = make_environment(metrics=experiment.data.list_metrics())
     parts = parts or draw(contents)
     blocks, correlation = parts["blocks"], _read_correlation(contents)
-    experiment = contents.experiment
     headline = make_headline(contents)
     costs = _step_costs(contents.timings, contents.methods)
-    return template.render(
+    return environment.get_template("experiment/template.html").render(
         **parts,
         scripts=scripts(),
         contents=contents,
@@ -77,7 +74,6 @@ def render(contents: Contents, parts: Parts | None = None) -> str:
             experiment.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=100
         ),
         seed=experiment.seeds[0],
-        training_costs=contents.training_costs,
         costs=costs,
         significance=SIGNIFICANCE,
         repetitions=REPETITIONS,
@@ -105,17 +101,17 @@ def _draw_coupling(contents: Contents) -> dict[str, object] | None:
 
 def _read_correlation(contents: Contents) -> sheets.CorrelationPart | None:
     """Return the total correlation of each method, its standard error, and the ceiling that methods share."""
-    methods = [name for name in contents.methods if name in contents.correlations]
     settings = contents.experiment.correlation
-    if not methods or settings is None:
-        return None
-    metrics = contents.correlations
-    rows = {
-        name: (metrics[name]["total_correlation"], metrics[name]["total_correlation_se"]) for name in methods
+    metrics = {
+        name: contents.correlations[name] for name in contents.methods if name in contents.correlations
     }
+    if not metrics or settings is None:
+        return None
     return {
-        "rows": rows,
-        "ceiling": metrics[methods[0]]["total_correlation_ceiling"],
+        "rows": {
+            name: (own["total_correlation"], own["total_correlation_se"]) for name, own in metrics.items()
+        },
+        "ceiling": next(iter(metrics.values()))["total_correlation_ceiling"],
         "bits": math.log2(settings.samples),
         "sources": settings.sources,
     }

@@ -62,7 +62,7 @@ def evaluation_blocks(contents: Contents) -> list[EvaluationBlock]:
 
 def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
     rows = contents.measured[contents.measured.evaluation == name]
-    seeds = rows.dropna(subset="value").seed.nunique()
+    seeds = rows.seed.nunique()
     measured = contents.grids[name]
     tables = [_make_table(contents, grid, measured, seeds) for grid in measured]
     methods = [name for name in contents.methods if any(name in table.rows for table in tables)]
@@ -71,7 +71,7 @@ def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
     if any(table.floor and table.about.chart for table in tables):
         keys.append((key(figures.FLOOR, f"{prefix}-floor"), tables[0].about.real))
     details = page_of(contents.experiment).make_details(contents, name, tables, prefix)
-    return EvaluationBlock(name, describe_scope(rows, name), seeds, keys, main, groups, details)
+    return EvaluationBlock(name, describe_scope(rows), seeds, keys, main, groups, details)
 
 
 def _make_table(contents: Contents, grid: Grid, others: list[Grid], seeds: int) -> Grid:
@@ -87,7 +87,7 @@ def _groups(tables: list[Grid], titles: Mapping[str, str], prefix: str) -> list[
     for name, title in {"": "", **titles}.items():
         members = [table for table in tables if table.about.group == name]
         charts = [
-            figures.quality(table, table.frame.samples, f"{prefix}-{name_file(table.label)}")
+            figures.quality(table, f"{prefix}-{name_file(table.label)}")
             for table in members
             if table.about.chart
         ]

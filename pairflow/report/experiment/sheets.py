@@ -97,10 +97,10 @@ def correlation_sheet(contents: Contents, correlation: CorrelationPart) -> Sheet
 
 def _part(table: Grid, caption: str) -> Part:
     rows: list[list[Entry | str]] = [
-        [method, *(_entry(cell, table.missing(cell)) for cell in cells)]
-        for method, cells in table.rows.items()
+        [f"calls{name and f', {name}'}", *map(str, calls)] for name, calls in table.call_rows.items()
     ]
-    rows[:0] = [[f"calls{name and f', {name}'}", *map(str, calls)] for name, calls in table.call_rows.items()]
+    for method, cells in table.rows.items():
+        rows.append([method, *(_entry(cell, table.missing(cell)) for cell in cells)])
     if table.floor:
         rows.append([table.about.real, *[_entry(table.floor)] * len(table.columns)])
     spread = "; ± is between seeds" if table.seeds > 1 else ""

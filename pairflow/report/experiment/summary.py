@@ -43,7 +43,7 @@ def _rank(grid: Grid, first: str, contents: Contents) -> str:
     return (
         f"{title[0].upper()}{title[1:]} at {join_steps(grid.columns[:1])}{among}: "
         f"{join_words([parts[name] for name in named])}{baseline} "
-        f"({describe_scope(grid.frame, grid.evaluation)})."
+        f"({describe_scope(grid.frame)})."
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
+from pages import COUNTS, Document, metric_rows, violations
 
 from pairflow.report.compare.numbers import tabulate
 from pairflow.report.compare.page import render
@@ -14,7 +15,7 @@ from pairflow.report.results import FinishedExperiment
 
 
 @pytest.fixture(scope="module")
-def make_run(make, metric_rows):
+def make_run(make):
     """A run of three methods at three numbers of steps, `plus` more of all; `settings` are merged in.
 
     It has two metrics, because drawings take time.
@@ -22,8 +23,7 @@ def make_run(make, metric_rows):
 
     def build(name="a", plus=0.0, seeds=(0, 1, 2), metrics=("valid", "novel_strict"), **settings):
         contents = make(settings={"seeds": seeds, **settings})
-        counts = {"udlm": (84, 245, 437), "random": (183, 351, 543), "pairflow": (352, 498, 662)}
-        rows = metric_rows(counts, seeds=seeds)
+        rows = metric_rows(COUNTS, seeds=seeds)
         rows = rows[rows.metric.isin(metrics)]
         rows = rows.assign(value=rows.value + plus + rows.seed * (1 + plus) + rows.nfe * rows.seed % 3)
         return FinishedExperiment(name, contents.experiment, rows, contents.timings, contents.provenance)
@@ -37,8 +37,8 @@ def page(make_run) -> str:
     return render(compare_runs([make_run(), wide, make_run("c", 1, seeds=(0,))]), "comparison.parquet")
 
 
-def test_every_section_is_there_and_nothing_is_fetched(page, make_run, parse):
-    document = parse(page)
+def test_every_section_is_there_and_nothing_is_fetched(page, make_run):
+    document = Document(page)
     assert document.headings() == ["verdict", "runs", "metrics-compared", "rules", "metrics"]
     asked = set(re.findall(r'popovertarget="about-(\w+)"', page))
     assert "valid" in asked
@@ -49,7 +49,7 @@ def test_every_section_is_there_and_nothing_is_fetched(page, make_run, parse):
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (1600, "dark")])
-def test_the_page_fits_its_window_and_is_accessible(page, open_page, violations, width, scheme):
+def test_the_page_fits_its_window_and_is_accessible(page, open_page, width, scheme):
     shown = open_page(page, width, color_scheme=scheme)
     shown.evaluate("document.querySelectorAll('details').forEach(element => { element.open = true; })")
     assert shown.evaluate("document.documentElement.scrollWidth") <= width
@@ -72,11 +72,11 @@ def test_one_training_says_so_and_its_verdicts_have_no_colour(make_run):
     assert [sentence[:18] for sentence in write_verdict(compared)] == ["In this training, "] * 2
 
 
-def test_what_is_undecided_says_what_would_have_shown(make_run, parse):
+def test_what_is_undecided_says_what_would_have_shown(make_run):
     """Nine equal means whose differences have standard error 0.5, times t(1 - 0.05 / 18, 2) = 13.36."""
     run = make_run(seeds=(0,))
     compared = compare_runs([run, raised(run, 0, "trial")])
-    assert "p = 1.000 undecided; about 6.7 would show" in parse(render(compared, "c.parquet")).words()
+    assert "p = 1.000 undecided; about 6.7 would show" in Document(render(compared, "c.parquet")).words()
     assert write_verdict(compared) == [
         "In this training, b against a, valid of 1,024 samples: nothing is decided in 9 comparisons; a "
         "difference of about 6.7 would have shown; warnings about 6 models: under half of its samples are "
@@ -85,7 +85,7 @@ def test_what_is_undecided_says_what_would_have_shown(make_run, parse):
     ]
 
 
-def test_what_equal_steps_hide_is_said(make_run, metric_rows):
+def test_what_equal_steps_hide_is_said(make_run):
     """Masks make one call less, and these samples of udlm vary less at 32 steps."""
     counts = {"udlm": (90.0, 60.0, 30.0), "mdlm": (95.0, 65.0, 40.0)}
     rows = metric_rows(counts, seeds=(0, 1, 2)).query("metric == 'valid'")

@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from pages import sampled
 
 from pairflow.kinds.molecules.measures.chemistry import histograms
 from pairflow.kinds.molecules.page.charts import STAGES
@@ -27,11 +28,11 @@ VALUES = COUNTS | SHARES
 @pytest.fixture(scope="module")
 def contents(make):
     """Two methods at two NFE, 2 trials; at NFE 1 `udlm` has nothing valid."""
-    keys = product(METHODS, NFE, range(2), VALUES.items())
-    rows = pd.DataFrame(
-        {"method": method, "nfe": nfe, "trial": trial, "metric": metric, "value": value}
-        for method, nfe, trial, (metric, value) in keys
-    )
+    keys = product(METHODS, NFE, range(2))
+    of_files = [
+        sampled(VALUES, method=method, nfe=nfe, trial=trial, samples=1024) for method, nfe, trial in keys
+    ]
+    rows = pd.concat(of_files, ignore_index=True)
     none = (rows.method == "udlm") & (rows.nfe == 1)
     rows.loc[none & rows.metric.str.contains("wasserstein|diversity|similarity"), "value"] = np.nan
     rows.loc[none & rows.metric.str.contains("^valid|strict|scaffolds"), "value"] = 0
@@ -45,11 +46,7 @@ def contents(make):
         }
         for nfe in NFE
     }
-    return make(
-        settings={"methods": list(METHODS)},
-        metrics=rows.assign(seed=0, evaluation="main", samples=1024, reference=None, extractor=None),
-        properties={"main": counts},
-    )
+    return make(settings={"methods": list(METHODS)}, metrics=rows, properties={"main": counts})
 
 
 @pytest.fixture
@@ -57,13 +54,9 @@ def make_one(make):
     """Contents of one method; `counts` of each metric by (method, number of steps)."""
 
     def build(method, samples, counts):
-        rows = [
-            {"method": name, "nfe": nfe, "metric": metric, "value": value}
-            for (name, nfe), own in counts.items()
-            for metric, value in own.items()
-        ]
-        shared = {"evaluation": "main", "trial": 0, "samples": samples, "seed": 0}
-        return make(settings={"methods": [method]}, metrics=pd.DataFrame(rows).assign(**shared))
+        keys = counts.items()
+        rows = [sampled(own, method=name, nfe=nfe, samples=samples) for (name, nfe), own in keys]
+        return make(settings={"methods": [method]}, metrics=pd.concat(rows, ignore_index=True))
 
     return build
 

@@ -26,7 +26,7 @@ def test_every_chart_of_the_page_has_a_name_of_its_own(many, make_images):
 
 
 def test_a_chart_is_saved_with_its_names_a_column_wide_on_white_with_its_fonts(tmp_path):
-    files.save_chart(quality(TABLE, [1024], "q"), tmp_path / "main-valid")
+    files.save_chart(quality(TABLE, "q"), tmp_path / "main-valid")
     svg = (tmp_path / "main-valid.svg").read_text()
     root = ElementTree.fromstring(svg)
     assert float(root.get("width").removesuffix("pt")) == pytest.approx(3.35 * POINTS)
@@ -43,7 +43,7 @@ def test_a_chart_is_saved_with_its_names_a_column_wide_on_white_with_its_fonts(t
 
 def test_the_same_bytes_every_time_without_a_date(tmp_path):
     for path, name in (("a", "q"), ("b", "q"), ("c", "another")):
-        files.save_chart(quality(TABLE, [1024], name), tmp_path / path)
+        files.save_chart(quality(TABLE, name), tmp_path / path)
     for kind in ("svg", "pdf"):
         found = {(tmp_path / f"{path}.{kind}").read_bytes() for path in "abc"}
         assert len(found) == 1

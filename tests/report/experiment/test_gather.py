@@ -4,6 +4,7 @@ import json
 
 import pandas as pd
 import pytest
+from pages import make_experiment
 
 from pairflow.artifacts import provenance_path
 from pairflow.config import Experiment
@@ -16,7 +17,7 @@ RUN = {"batch_size": 8, "iterations": 4, "learning_rate": 1e-3}
 
 
 @pytest.fixture
-def experiment(make_experiment) -> Experiment:
+def experiment() -> Experiment:
     return make_experiment(
         distillation={"dcd": {**RUN, "teacher_every": 2}, "redi": RUN},
         methods=("pairflow+redi+redi", "udlm+dcd"),

@@ -5,6 +5,7 @@ from itertools import product
 
 import pandas as pd
 import pytest
+from pages import Document, sampled
 
 from pairflow.kinds.molecules.settings.metrics import METRICS
 from pairflow.report.experiment.page import render
@@ -22,7 +23,7 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="module")
-def contents(make, sampled):
+def contents(make):
     values = {"valid": 600, "unique_strict": 500, "novel_strict": 100}
     rows = [
         sampled(values | {"in_class": IN_CLASS[name] + 100 * trial}, evaluation=name, trial=trial, **of)
@@ -46,7 +47,7 @@ def test_a_curve_per_number_of_steps(contents):
         assert f'"guidance {weight}","in the class {share} %"' in trade.points
 
 
-def test_each_of_several_properties_has_its_own_chart(make, sampled):
+def test_each_of_several_properties_has_its_own_chart(make):
     condition = [{"property": "logp"}, {"property": "rings"}]
     data = {"source": "small_molecules", "length": 16, "condition": condition}
     asked = {"condition": "logp=spread,rings=high", "guidances": [2]}
@@ -68,7 +69,7 @@ def test_each_of_several_properties_has_its_own_chart(make, sampled):
 
 
 @pytest.fixture
-def make_column(make, sampled):
+def make_column(make):
     """Contents of a model that was asked for pIC50, at some guidance weights; at weight 0 fewer follow it."""
 
     def build(asked, guidances, **more):
@@ -87,7 +88,7 @@ def make_column(make, sampled):
     return build
 
 
-def test_a_column_is_followed_if_the_nearest_training_molecules_are_in_the_class(make_column, parse):
+def test_a_column_is_followed_if_the_nearest_training_molecules_are_in_the_class(make_column):
     contents = make_column("pIC50=high", [0, 2])
     [block] = evaluation_blocks(contents)
     nearest = block.details.shown["nearest"]
@@ -95,28 +96,30 @@ def test_a_column_is_followed_if_the_nearest_training_molecules_are_in_the_class
     assert nearest["rows"] == [["udlm", "50.0 %", "40.0 %", "35.0 %"]]
     chart = block.details.shown["guidance"]["trades"][METRICS["nearest_in_class"].label][1]
     assert '"guidance 2","nearest training molecule in the class asked for 75.0 %"' in chart.points
-    assert "Does the model follow pIC50?" in parse(render(contents)).words()
+    assert "Does the model follow pIC50?" in Document(render(contents)).words()
 
 
 @pytest.mark.parametrize(("asked", "advised"), [("pIC50=high", True), ("pIC50=spread", False)])
-def test_a_single_class_needs_guidance_0_to_compare_with(make_column, parse, asked, advised):
+def test_a_single_class_needs_guidance_0_to_compare_with(make_column, asked, advised):
     contents = make_column(asked, [])
     [block] = evaluation_blocks(contents)
     assert block.details.shown["nearest"]["rows"] == [["udlm", "50.0 %", "35.0 %"]]
-    assert ("guidances: [0]" in parse(render(contents)).words()) == advised
+    assert ("guidances: [0]" in Document(render(contents)).words()) == advised
 
 
-def test_a_column_is_not_said_to_be_followed_without_valid_samples(make_column, contents, parse):
+def test_a_column_is_not_said_to_be_followed_without_valid_samples(make_column, contents):
     [block] = evaluation_blocks(make_column("pIC50=spread", [], valid=0, nearest_by_chance=0))
     assert block.details.shown["nearest"]["rows"] == [["udlm", "–", "–"]]
-    assert "Does the model follow" not in parse(render(contents)).words()  # RDKit computes what it was asked
+    assert (
+        "Does the model follow" not in Document(render(contents)).words()
+    )  # RDKit computes what it was asked
 
 
-def test_the_page_says_how_many_held_out_rows_are_likelier_under_their_class(make_column, parse):
+def test_the_page_says_how_many_held_out_rows_are_likelier_under_their_class(make_column):
     contents = make_column("pIC50=spread", [])
     shares = {"likelier_in_class": [0.7, 0.8], "likelier_by_chance": [0.25, 0.25]}
     rows = pd.DataFrame(shares).melt(var_name="metric").assign(seed=[0, 1] * 2, method="udlm", samples=250)
     metrics = pd.concat([contents.metrics, rows.assign(evaluation="condition")])
     contents = replace(contents, metrics=metrics)
     assert contents.likelier == {"udlm": (0.75, 0.25, 250)}
-    assert "udlm 75.0 % 25.0 % 250" in parse(render(contents)).words()
+    assert "udlm 75.0 % 25.0 % 250" in Document(render(contents)).words()

@@ -5,12 +5,13 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from pages import Document, metric_rows
 
 from pairflow.metrics.metric import Metric
 from pairflow.report.experiment.page import render
 from pairflow.report.experiment.summary import write_summary
 from pairflow.report.findings import Headline, MethodLine, measure_grid
-from pairflow.report.grid import Grid, list_metrics
+from pairflow.report.grid import Grid
 from pairflow.report.headline import find_cautions, make_headline
 
 pytestmark = pytest.mark.usefixtures("empty_charts")
@@ -28,7 +29,7 @@ def cautions(contents) -> dict[str, tuple[str, bool]]:
     return {caution.title: (caution.text, caution.severe) for caution in found}
 
 
-def test_every_method_stands_at_its_best_steps_beside_real_data(make, metric_rows):
+def test_every_method_stands_at_its_best_steps_beside_real_data(make):
     rows = metric_rows({"udlm": (100, 512, 300), "pairflow": (600, 700, 768)})
     contents = make(metrics=counted(rows, unique_strict=0.5, novel_strict=0.125))
     headline = make_headline(contents)
@@ -49,16 +50,16 @@ def test_every_method_stands_at_its_best_steps_beside_real_data(make, metric_row
         assert said in headline.sentence
 
 
-def test_a_page_of_one_method_has_no_contest(make, metric_rows, parse):
+def test_a_page_of_one_method_has_no_contest(make):
     for names in (["udlm"], ["udlm", "pairflow"]):
         contents = make(settings={"methods": names}, metrics=metric_rows(dict.fromkeys(names, (1, 2, 3))))
-        words = parse(render(contents)).words()
+        words = Document(render(contents)).words()
         for said in ("the best method", "Comparison of methods", "Each method at"):
             assert (said in words) == (len(names) == 2)
 
 
 @pytest.mark.parametrize(("most", "hopeless"), [(600, False), (31, True)])
-def test_plausible_molecules_come_first_where_they_were_measured(make, metric_rows, most, hopeless):
+def test_plausible_molecules_come_first_where_they_were_measured(make, most, hopeless):
     """Valid molecules that are hardly ever plausible are no usable model."""
     rows = metric_rows({"udlm": (100, 512, 300), "pairflow": (600, 700, 768)})
     plausible = rows[rows.metric == "valid"].assign(metric="plausible", value=lambda own: most - own.nfe)
@@ -86,14 +87,14 @@ def test_the_time_of_a_distilled_method_is_that_of_its_whole_lineage(many):
     assert seconds.items() >= known.items()
 
 
-def test_the_headline_of_a_hopeless_model_says_so(make, metric_rows, parse):
+def test_the_headline_of_a_hopeless_model_says_so(make):
     """1 % of the samples of the best method are valid, ten times as many as of the other."""
     rows = metric_rows({"udlm": (1, 1, 1), "pairflow": (5, 8, 10)})
     contents = make(settings=OTHER, metrics=rows, sample_command="pairflow sample")
     text, severe = cautions(contents)["Not usable yet."]
     assert "are valid molecules: udlm (0.10 %) and pairflow (0.98 %). Train longer" in text
     assert severe
-    words = parse(render(contents)).words()
+    words = Document(render(contents)).words()
     assert "pairflow sample" not in words
     assert words.index("0.98 %") < words.index("Not usable yet.") < words.index("Comparison of methods")
     assert " times" not in write_summary(contents)[0]
@@ -101,7 +102,7 @@ def test_the_headline_of_a_hopeless_model_says_so(make, metric_rows, parse):
 
 @pytest.mark.parametrize("leads_as", ["the number of rows on the circle", ""])
 @pytest.mark.parametrize(("count", "hopeless"), [(40, True), (400, False)])
-def test_a_number_that_leads_makes_any_kind_hopeless(metric_rows, leads_as, count, hopeless):
+def test_a_number_that_leads_makes_any_kind_hopeless(leads_as, count, hopeless):
     """No name is known: under 5 % of 1,024 samples count by a metric by which models are chosen."""
     frame = metric_rows({"udlm": (count, count, count)}).assign(metric="on_circle")
     about = Metric("on the circle", "highest", leads_as, counted=True)
@@ -113,7 +114,7 @@ def test_a_number_that_leads_makes_any_kind_hopeless(metric_rows, leads_as, coun
 
 
 @pytest.mark.parametrize(("gap", "equal"), [(0.5, True), (40.0, False)])
-def test_a_lead_that_no_test_shows_is_said_to_be_none(make, metric_rows, gap, equal):
+def test_a_lead_that_no_test_shows_is_said_to_be_none(make, gap, equal):
     """Differences of the trials deviate by 1.7; of `random` there is a single trial."""
     rows = metric_rows({"udlm": (100, 200, 800 - gap), "pairflow": (100, 200, 800), "random": (1, 2, 3)})
     noise = rows.trial.map({0: 1.0, 1: -2.0, 2: 1.0}).where(rows.method == "udlm", 0.0)
@@ -123,7 +124,7 @@ def test_a_lead_that_no_test_shows_is_said_to_be_none(make, metric_rows, gap, eq
     assert "from random at 32 sampling steps was not tested" in sentence
 
 
-def test_a_network_that_has_memorised_its_data_is_not_to_be_trained_longer(make, metric_rows):
+def test_a_network_that_has_memorised_its_data_is_not_to_be_trained_longer(make):
     rows = metric_rows({"udlm": (1, 1, 1), "pairflow": (5, 8, 10)})
     logs = {"pairflow": log(0.19, [2.1, 2.06, 2.3, 2.55])}
     text, severe = cautions(make(settings=OTHER, metrics=rows, logs=logs))["Not usable yet."]
@@ -146,9 +147,9 @@ def test_of_images_the_distance_stands_beside_that_of_real_images(make_images):
 
 
 @pytest.mark.parametrize("complete", [True, False])
-def test_what_is_not_in_a_complete_data_set_is_off_its_rules(make, parse, complete):
+def test_what_is_not_in_a_complete_data_set_is_off_its_rules(make, complete):
     contents = make(settings={} if complete else OTHER)
-    about = list_metrics(contents.experiment)["novel_strict"]
+    about = contents.experiment.data.list_metrics()["novel_strict"]
     assert (about.label, about.best) == (("off the rules", "lowest") if complete else ("novel", "highest"))
 
 
@@ -156,14 +157,14 @@ GOOD = {"udlm": (600, 700, 800), "pairflow": (700, 800, 900)}
 
 
 @pytest.mark.parametrize(("unpaired", "warned"), [(513.0, True), (512.0, False)])
-def test_own_pairs_without_a_tenth_of_the_training_rows(make, metric_rows, parse, unpaired, warned):
+def test_own_pairs_without_a_tenth_of_the_training_rows(make, unpaired, warned):
     couplings = dict(make().couplings)
     couplings["pairs-mine"] = couplings["random"] | {"unpaired_rows": unpaired, "held_out_pairs": 20.0}
     rows = metric_rows(GOOD | {"pairs-mine": (600, 700, 800)})
     settings = {"methods": ["udlm", "pairflow", "pairs-mine"], "pairs": {"mine": "mine.parquet"}}
     contents = make(settings=settings, metrics=rows, couplings=couplings)
     assert ("Trained on other data." in cautions(contents)) == warned
-    words = parse(render(contents)).words()
+    words = Document(render(contents)).words()
     assert f"Your own pairs, pairs-mine: {unpaired:.0f} of the 5,123 training rows have no pair" in words
 
 
@@ -190,14 +191,14 @@ FALLING, RISING = [2.0, 1.5, 1.2, 1.1], [1.0, 0.9, 0.9, 1.0]
         ("udlm", log(0.8, [np.nan] * 4), "nelbo", None, ""),
     ],
 )
-def test_trainings_that_end_too_early_or_too_late(make, metric_rows, method, trained, loss, title, text):
+def test_trainings_that_end_too_early_or_too_late(make, method, trained, loss, title, text):
     training = {"batch_size": 256, "iterations": 1000, "learning_rate": 1e-3, "loss": loss}
     found = cautions(make(settings={"training": training}, metrics=metric_rows(GOOD), logs={method: trained}))
     assert [*found] == ([title] if title else [])
     assert text in "".join(words for words, _ in found.values())
 
 
-def test_few_valid_molecules_and_many_copies(make, metric_rows):
+def test_few_valid_molecules_and_many_copies(make):
     rows = metric_rows({"udlm": (60, 70, 80), "pairflow": (700, 800, 900)})
     contents = make(settings=OTHER, metrics=counted(rows, novel_strict=0.25), logs={})
     named = {

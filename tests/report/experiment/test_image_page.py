@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from pages import given_table
+from pages import Document, given_table
 
 from pairflow.kinds.images.settings import METRICS
 from pairflow.report import figures
@@ -15,8 +15,8 @@ from pairflow.report.grid import Cell, Grid
 pytestmark = pytest.mark.usefixtures("empty_charts")
 
 
-def test_what_the_page_shows(image_page, parse):
-    page = parse(image_page)
+def test_what_the_page_shows(image_page):
+    page = Document(image_page)
     assert page.headings() == [
         *("headline", "summary", "quality", "samples", "more", "neighbours", "coupling"),
         *("correlation", "training", "cost", "run", "metrics"),
@@ -70,47 +70,47 @@ def test_parts_that_are_not_there(make_images):
         assert shown in html
 
 
-def test_a_floor_of_another_evaluation_serves_where_there_is_none_of_its_own(make_images, parse):
+def test_a_floor_of_another_evaluation_serves_where_there_is_none_of_its_own(make_images):
     metrics = make_images().metrics
     real = metrics.method == "data"
     other = metrics.assign(evaluation=np.where(real, "halves", metrics.evaluation))
     contents = make_images(metrics=other)
     assert contents.evaluations == ["main"]
-    assert "training images 4.8 (from 540)" in parse(render(contents)).words()
+    assert "training images 4.8 (from 540)" in Document(render(contents)).words()
     own = other[real].assign(evaluation="main", value=5.5)
     page = render(make_images(metrics=pd.concat([other, own])))
-    assert "training images 5.5 (from 540)" in parse(page).words()
+    assert "training images 5.5 (from 540)" in Document(page).words()
 
 
-def test_fid_is_called_so_and_leads(make_images, parse):
+def test_fid_is_called_so_and_leads(make_images):
     metrics = make_images().metrics
     fid = metrics[metrics.metric == "fd"].assign(metric="fid", extractor="inception")
     contents = make_images(metrics=pd.concat([metrics, fid]))
-    assert "FID by the features of Inception" in parse(render(contents)).words()
+    assert "FID by the features of Inception" in Document(render(contents)).words()
     assert write_summary(contents)[1].startswith("FID to the training images")
 
 
 @pytest.mark.parametrize(("value", "warned"), [(1.0, True), (0.0, False)])
-def test_fewer_images_than_features_are_warned_of(make_images, value, warned, parse):
+def test_fewer_images_than_features_are_warned_of(make_images, value, warned):
     metrics = make_images().metrics
     few = metrics.iloc[:1].assign(metric="rank_deficient", value=value)
     html = render(make_images(metrics=pd.concat([metrics, few])))
     assert ("than features of the classifier 1a2b3c4d" in html) is warned
-    assert "rank_deficient" not in parse(html).words()
+    assert "rank_deficient" not in Document(html).words()
 
 
-def test_a_metric_over_all_trials_has_single_values(make_images, parse):
+def test_a_metric_over_all_trials_has_single_values(make_images):
     metrics = make_images().metrics.assign(trial=pd.array([pd.NA] * len(make_images().metrics), "Int32"))
-    said = parse(render(make_images(metrics=metrics))).words()
+    said = Document(render(make_images(metrics=metrics))).words()
     assert "1,000 samples × 1 seed. Each" in said
     assert "±" not in said.split("Quality against sampling steps ")[1].split(" Samples The first")[0]
 
 
 def test_distances_that_are_not_positive_or_deviate_by_more_than_the_mean_are_drawn():
     cells = {"a": [Cell(-0.01, count=1, digits=2), Cell(0.5, count=1, digits=2)]}
-    assert "a: −0.01 at 1, 0.5 at 2" in figures.quality(given_table("fd", [1, 2], cells), [10], "q").alt
+    assert "a: −0.01 at 1, 0.5 at 2" in figures.quality(given_table("fd", [1, 2], cells), "q").alt
     cells = {"a": [Cell(1, 5, 3), Cell(2, 0.1, 3)]}
-    [axes] = figures.quality(given_table("fd", [1, 2], cells), [10], "q").figure.axes
+    [axes] = figures.quality(given_table("fd", [1, 2], cells), "q").figure.axes
     assert axes.get_yscale() == "log"
     assert axes.get_ylim()[0] > 0.2
 
@@ -132,14 +132,14 @@ def test_long_rows_have_binned_distances():
     assert "mean 2899.50" in figures.distances({"pairflow": shares}, 256, "d").alt
 
 
-def test_the_deviation_of_several_draws_of_real_data_is_in_the_table_and_in_the_chart(make_images, parse):
+def test_the_deviation_of_several_draws_of_real_data_is_in_the_table_and_in_the_chart(make_images):
     """Draws of 3.8, 4.8 and 5.8 deviate by 1: a band from 3.8 to 5.8 around the line."""
     rows = make_images().metrics
     real = rows[(rows.method == "data") & (rows.metric == "fd")]
     draws = [real.assign(trial=trial, value=4.8 + by) for trial, by in enumerate((-1.0, 0.0, 1.0))]
     contents = make_images(metrics=pd.concat([rows.drop(real.index), *draws], ignore_index=True))
     [block] = quality.evaluation_blocks(contents)
-    assert "training images 4.8 ± 1.0 (from 540)" in parse(render(contents)).words()
+    assert "training images 4.8 ± 1.0 (from 540)" in Document(render(contents)).words()
     [axes] = block.main.charts[0].figure.axes
     [band] = axes.patches
     assert (band.get_y(), band.get_height()) == pytest.approx((3.8, 2.0))

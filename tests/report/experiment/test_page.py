@@ -4,6 +4,7 @@ from html import unescape
 import numpy as np
 import pandas as pd
 import pytest
+from pages import Document, metric_rows
 
 from pairflow.report.experiment.page import render
 from pairflow.report.templates import sha256
@@ -13,14 +14,14 @@ SCRIPT = "<script>alert(1)</script>"
 
 
 @pytest.fixture(scope="module")
-def document(molecule_page, parse):
-    return parse(molecule_page)
+def document(molecule_page):
+    return Document(molecule_page)
 
 
 @pytest.fixture
-def words(make, parse, empty_charts):
+def words(make, empty_charts):
     """The words of a page with some of its contents replaced."""
-    return lambda **changes: parse(render(make(**changes))).words()
+    return lambda **changes: Document(render(make(**changes))).words()
 
 
 def test_every_section_is_there_once(document):
@@ -53,7 +54,7 @@ def test_nothing_runs_but_the_pages_own_scripts(molecule_page):
 
 
 @pytest.mark.parametrize("name", [f"udlm+{SCRIPT}", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}"])
-def test_names_and_smiles_are_only_text(make, metric_rows, name, parse):
+def test_names_and_smiles_are_only_text(make, name):
     contents = make(
         name=name,
         settings={"methods": [name, "udlm"], "description": name},
@@ -64,7 +65,7 @@ def test_names_and_smiles_are_only_text(make, metric_rows, name, parse):
         logs={name: make().logs["udlm"]},
         samples={name: {1: [name, "CCO"]}},
     )
-    document = parse(render(contents))
+    document = Document(render(contents))
     tags = [tag for tag, attributes in document.tags if "type" not in attributes]
     assert (tags.count("script"), tags.count("img")) == (2, 0)
     assert document.words().count(name) > 10
@@ -97,10 +98,10 @@ def test_every_evaluation_has_its_block(make, words):
     assert said.index("Evaluation main") < said.index("Evaluation check")
 
 
-def test_parts_without_results_are_left_out(make, parse):
+def test_parts_without_results_are_left_out(make):
     nothing = {name: {} for name in ("couplings", "correlations", "logs", "samples")}
     empty = make(metrics=make().metrics.iloc[:0], timings=make().timings.iloc[:0], **nothing)
-    assert parse(render(empty)).headings() == ["run", "metrics"]
+    assert Document(render(empty)).headings() == ["run", "metrics"]
 
 
 def test_costs_that_are_unknown_or_missing(make, words):
@@ -127,8 +128,8 @@ def test_numbers_in_words():
     assert {seconds: format_duration(seconds) for seconds in durations} == durations
 
 
-def test_the_page_of_twelve_methods(many, parse, empty_charts):
-    page = parse(render(many))
+def test_the_page_of_twelve_methods(many, empty_charts):
+    page = Document(render(many))
     said = page.words()
     assert "udlm +redi +redi ReDi, round 2 2 min 00 s 200.0 % – – 20,000 512 MiB cpu" in said
     assert "pairflow +dcd DCD 1 min 00 s 100.0 % – – – 512 MiB cpu" in said
@@ -140,8 +141,8 @@ def test_the_page_of_twelve_methods(many, parse, empty_charts):
     assert "pairflow+redi+redi" in redi
 
 
-def test_the_best_method_stands_open_beside_training_molecules_and_the_others_are_folded(make, parse):
-    page = parse(render(make(examples=["CCN", "CCCN"])))
+def test_the_best_method_stands_open_beside_training_molecules_and_the_others_are_folded(make):
+    page = Document(render(make(examples=["CCN", "CCCN"])))
     galleries = [own for tag, own in page.tags if tag == "details" and own.get("class") == "method"]
     assert ["open" in attributes for attributes in galleries] == [True, False, False]
     samples = page.words().split(" Samples Up to ")[1]

@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from pages import make_experiment
 
 from pairflow.artifacts import Metadata, atomic, token_column, write_table
 from pairflow.kinds.images.page.page import ImagesPage
@@ -23,7 +24,7 @@ def test_states_between_hold_data_with_probability_t():
 
 
 @pytest.fixture
-def experiment(make_experiment):
+def experiment():
     return make_experiment(data={"source": "digits"}, evaluations={"main": {"nfe": [1, 4]}})
 
 

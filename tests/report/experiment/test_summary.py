@@ -5,6 +5,7 @@ import json
 
 import pandas as pd
 import pytest
+from pages import metric_rows
 
 from pairflow.report.experiment.quality import evaluation_blocks
 from pairflow.report.experiment.sheets import list_sheets
@@ -45,13 +46,13 @@ def test_sentences_hold_the_numbers(make):
     ],
     ids=["worse", "mixed", "mixed with a tie", "ties"],
 )
-def test_the_first_sentence_says_who_is_better(make, metric_rows, ours, said):
+def test_the_first_sentence_says_who_is_better(make, ours, said):
     first = write_summary(make(metrics=noisy(metric_rows(BOTH | {"pairflow": ours}))))[0]
     assert first.startswith(SUBJECT)
     assert said in first
 
 
-def test_sentences_of_absent_methods_are_left_out(make, metric_rows):
+def test_sentences_of_absent_methods_are_left_out(make):
     timings = make().timings.iloc[:0]
     rows = metric_rows({"udlm": (84, 245, 437)})
     only = make(settings={"methods": ["udlm"]}, metrics=rows, couplings={}, timings=timings)
@@ -75,7 +76,7 @@ def test_a_coupling_that_is_no_nearer_than_random_sources_is_said_to_be_independ
     assert ("nearly independent" in summary) is independent
 
 
-def test_several_seeds_are_what_is_tested(make, metric_rows):
+def test_several_seeds_are_what_is_tested(make):
     rows = metric_rows(BOTH, seeds=(0, 1, 2))
     rows["value"] += 5 * rows.seed + ((rows.method == "udlm") & (rows.seed == 2) & (rows.nfe == 4))
     relative, quality, *_ = write_summary(make(metrics=rows))
@@ -117,7 +118,7 @@ def test_nan_is_not_a_number_of_molecules(make):
     assert "better at 1 and 32" in write_summary(make(metrics=some))[0]
 
 
-def test_masks_and_uniform_noise_are_compared_at_equal_calls(make, metric_rows):
+def test_masks_and_uniform_noise_are_compared_at_equal_calls(make):
     """Two calls are NFE 2 of mdlm and NFE 1 of pairflow, three are NFE 3 and NFE 2."""
     rows = noisy(metric_rows({"mdlm": (10, 200, 400), "udlm": (1, 2, 3), "pairflow": (300, 350, 500)}))
     rows["nfe"] = rows.nfe.map({1: 1, 4: 2, 32: 3})
@@ -141,7 +142,7 @@ def test_masks_and_uniform_noise_are_compared_at_equal_calls(make, metric_rows):
     assert rows >= {("mdlm", 2, 2), ("pairflow", 2, 3)}
 
 
-def test_perplexities_at_unequal_entropy_are_no_verdict(make, metric_rows):
+def test_perplexities_at_unequal_entropy_are_no_verdict(make):
     counts = {"udlm": (90.0, 60.0, 30.0), "pairflow": (50.0, 40.0, 20.0)}
     rows = noisy(metric_rows(counts)).query("metric == 'valid'")
     perplexity = rows.assign(metric="judge_ppl", extractor="kneser-ney-6-1a2b3c4d")
