@@ -116,9 +116,12 @@ class ImagesKind(Kind[Images]):
     delivery = OnDemand(_deliver, ("fid", "fd"))
 
     def source(self, settings: Images, folder: Path = Path()) -> "ImageSource":
-        from pairflow.kinds.images.data_sets import source_of
+        from pairflow.kinds.images.data_sets import DATA_SETS, ImageFolder
 
-        return source_of(settings, folder)
+        held_out = folder / settings.held_out if settings.held_out else None
+        shape = settings.size, settings.mode, settings.ground
+        own = ImageFolder(folder / (settings.folder or ""), *shape, settings.split, held_out)
+        return DATA_SETS.get(settings.source, own)
 
     def prepare(self, settings: Images, task: Preprocessing) -> None:
         """Turn images into token rows, in channel-height-width order.

@@ -8,7 +8,6 @@ plus normal noise. In d dimensions there are d / 2 independent pairs of such coo
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -81,8 +80,3 @@ class VectorFile(RowFile):
         if vectors.ndim != 2:
             raise InputError(f"{self.path}: expected an array (rows, d), found shape {vectors.shape}")
         return vectors.astype(np.float32)
-
-
-def source_of(settings: Vectors, folder: Path = Path()) -> TwoMoons | VectorFile:
-    """Return the source that the settings name; a user's relative path starts at `folder`."""
-    return VectorFile(folder / settings.file) if settings.file else TwoMoons(settings.source)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pairflow.errors import InputError
-from pairflow.kinds.text.data_sets import source_of
+from pairflow.kinds import source_of
 from pairflow.kinds.text.settings import Text
 from pairflow.kinds.text.tokenisers import Characters, WordPieces, load_tokeniser
 
