@@ -39,13 +39,7 @@ from pairflow.kinds.molecules.data.survey import (
     find_smiles,
     list_counts,
 )
-from pairflow.kinds.molecules.settings import (
-    LONGEST,
-    Molecules,
-    NewLibrary,
-    Notation,
-    Standardisation,
-)
+from pairflow.kinds.molecules.settings import LONGEST, Molecules, NewLibrary, Notation, Standardisation
 from pairflow.runtime.progress import bar
 from pairflow.runtime.threads import available_cpus
 from pairflow.training.model_files import read_description, read_symbols

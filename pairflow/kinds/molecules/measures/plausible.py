@@ -22,12 +22,7 @@ from pairflow.artifacts import read_table
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.measures.counts import canonical, count
 from pairflow.kinds.molecules.measures.training_molecules import DatasetMolecules, some
-from pairflow.kinds.molecules.structures.descriptors import (
-    CHEMBL,
-    DESCRIPTORS,
-    alerts,
-    tabulate,
-)
+from pairflow.kinds.molecules.structures.descriptors import CHEMBL, DESCRIPTORS, alerts, tabulate
 
 SHARE = 0.95  # share of the library's molecules that are within each limit
 ROWS = 2000  # the limits are found from at most this number of molecules
