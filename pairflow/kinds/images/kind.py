@@ -50,7 +50,6 @@ class ImageReference(Reference[ComparisonSettings, RealImages]):
     settings, files = ComparisonSettings, RealImages
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
-        """Yield the jobs that compute the statistics of real images."""
         for comparison in self.comparisons(experiment):
             settings = self.extractor_settings(experiment, comparison)
             for split, path in references(root, experiment, comparison).items():
@@ -58,7 +57,6 @@ class ImageReference(Reference[ComparisonSettings, RealImages]):
                 yield Job("reference", inputs, {"reference": path}, settings, gpu=True)
 
     def extractor_settings(self, experiment: Experiment, comparison: str) -> ExtractorSettings:
-        """Return the settings of the extractor of a comparison."""
         return extractor_settings(experiment, comparison)
 
     def comparisons(self, experiment: Experiment) -> list[str]:

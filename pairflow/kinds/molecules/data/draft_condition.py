@@ -28,7 +28,6 @@ class DraftCondition(NamedTuple):
     column: OwnColumn | None = None
 
     def entry(self) -> Entry:
-        """Return the section `condition` of the experiment."""
         return self.settings.model_dump(mode="json", exclude_defaults=True)
 
     def fitted(self, counts: Survey) -> "DraftCondition":

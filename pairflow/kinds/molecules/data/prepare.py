@@ -155,7 +155,6 @@ class PreparedMolecules:
 
     @property
     def symbols(self) -> int:
-        """K, the number of symbols."""
         return self.vocabulary.size
 
 

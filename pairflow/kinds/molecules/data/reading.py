@@ -149,7 +149,6 @@ class SavedChunks:
             self.number, self.pending = self.number + 1, []
 
     def remove(self) -> None:
-        """Remove the files of a finished step."""
         remove_states(self.files.folder)
 
 

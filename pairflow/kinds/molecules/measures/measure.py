@@ -31,7 +31,6 @@ from pairflow.settings.conditions import split_conditions
 def measure_samples(
     settings: Chemistry, samples: Path, files: MoleculeFiles, machine: Machine
 ) -> Measurement:
-    """Measure the samples of each trial, see `MoleculeReference.measure`."""
     with machine.provenance.uncounted():
         similarity.compile_all()
     sampled = SampledMolecules(settings, samples, files, machine)

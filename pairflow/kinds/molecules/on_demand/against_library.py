@@ -152,7 +152,6 @@ def _read(
 
 
 def _standardise(rules: LibraryRules, rows: Iterable[Row]) -> list[Standardised]:
-    """Standardise the molecules of rows."""
     standardised, uncharged = [], rules.model_copy(update={"charges": "neutralise"})
     with rdBase.BlockLogs():
         for row in rows:
