@@ -108,23 +108,21 @@ def test_length_is_the_least_multiple_of_eight_and_only_what_fits_counts_for_the
     assert [found.vocabulary_size(length, known) for length in (3, 12)] == [14, 14]
 
 
-def test_no_molecule():
-    reasons = r"unparsable \(2 rows, the first in line 1: 'x'\); empty \(1 row, the first in line 3: ''\)"
-    with pytest.raises(InputError, match=f"^no usable molecule in 3 rows: {reasons}$"):
-        survey_texts(["x", "y", ""], **LARGEST)
+REASONS = r"unparsable \(2 rows, the first in line 1: 'x'\); empty \(1 row, the first in line 3: ''\)"
 
 
 @pytest.mark.parametrize(
-    ("text", "remedy", "rules"),
+    ("texts", "message", "rules"),
     [
-        ("[C][=C][O]", "selfies.decoder", {}),
-        ("*CC*", "--dummies keep", {"dummies": "reject"}),
-        ("*CC*", "--representation smiles", {"representation": "groups"}),
+        (["x", "y", ""], f"{REASONS}$", LARGEST),
+        (["[C][=C][O]"] * 3, ".*selfies.decoder", {}),
+        (["*CC*"] * 3, ".*--dummies keep", {"dummies": "reject"}),
+        (["*CC*"] * 3, ".*--representation smiles", {"representation": "groups"}),
     ],
 )
-def test_what_to_do_about_rejected_rows_is_said(text, remedy, rules):
-    with pytest.raises(InputError, match=remedy):
-        survey_texts([text] * 3, **rules)
+def test_without_a_molecule_the_reasons_are_said_and_what_to_do(texts, message, rules):
+    with pytest.raises(InputError, match=f"^no usable molecule in 3 rows: {message}"):
+        survey_texts(texts, **rules)
 
 
 @pytest.mark.parametrize(
