@@ -290,7 +290,7 @@ def made_once(tmp_path_factory):
 @pytest.fixture(scope="session")
 def qm9(data_dir, made_once):
     """QM9, prepared as the paper does."""
-    from pairflow.kinds.molecules.data.data_sets import source_of
+    from pairflow.kinds import source_of
     from pairflow.kinds.molecules.settings import Molecules
 
     def make(folder: Path) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from pairflow.config import check
 from pairflow.data.prepared import write_prepared
-from pairflow.kinds.images.data_sets import source_of
+from pairflow.kinds import source_of
 from pairflow.kinds.images.prepare import contract
 from pairflow.kinds.images.settings import Images
 

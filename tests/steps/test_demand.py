@@ -26,7 +26,7 @@ from pairflow.config import DemandSettings
 from pairflow.generate import demand
 from pairflow.kinds.molecules.data.known import KNOWN, KnownMolecules
 from pairflow.kinds.molecules.data.prepare import Vocabulary
-from pairflow.kinds.molecules.measures.plausible import MEASURES, Norms
+from pairflow.kinds.molecules.measures.plausible import Norms, measure
 from pairflow.kinds.molecules.on_demand import files
 from pairflow.kinds.molecules.on_demand.scaffolds import read_scaffolds
 from pairflow.kinds.molecules.on_demand.selection import KnownByRules
@@ -119,7 +119,7 @@ def test_plausible_molecules_have_nothing_unusual(sample, made, model, done, tmp
     norms = Norms.read(model / "norms.parquet")
     assert set(table["plausible"]) == {"yes"}
     assert all(table[name].max() <= norms.limits[name] for name in ("new_rings", "new_atoms", "severity"))
-    rarity = [MEASURES["rarity"](Chem.MolFromSmiles(smiles), norms) for smiles in table["smiles"]]
+    rarity = [measure("rarity", Chem.MolFromSmiles(smiles), norms) for smiles in table["smiles"]]
     assert max(rarity) <= norms.limits["rarity"]
     assert "chembl_alerts" in table
     assert sample("y.csv", properties=True, count=200).exit_code == 0

@@ -388,11 +388,3 @@ def _known_source(name: str, known: KnownImages) -> ImageSource:
 
 
 DATA_SETS = {name: _known_source(name, known) for name, known in IMAGES.items()}
-
-
-def source_of(settings: Images, folder: Path = Path()) -> ImageSource:
-    """Return the source that the settings name; a user's relative path starts at `folder`."""
-    held_out = folder / settings.held_out if settings.held_out else None
-    shape = settings.size, settings.mode, settings.ground
-    users = ImageFolder(folder / (settings.folder or ""), *shape, settings.split, held_out)
-    return DATA_SETS.get(settings.source, users)

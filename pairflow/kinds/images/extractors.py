@@ -26,6 +26,7 @@ from pairflow.errors import InputError
 from pairflow.kinds.images.settings import ExtractorSettings
 
 SHIPPED = Path(__file__).parent / "classifiers"
+BATCH = 64  # images at a time
 DIMENSION = 64  # features of the classifier
 _INCEPTION = "pt_inception-2015-12-05-6726825d.pth"
 INCEPTION = RawFile(
@@ -65,7 +66,6 @@ class Extractor:
     network: Network
     distance: str = "fd"
     shape: tuple[int, int, int] | None = None
-    batch: int = 64
     all_rows: bool = False
     device: torch.device | str = "cpu"
 

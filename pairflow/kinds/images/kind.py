@@ -50,7 +50,6 @@ class ImageReference(Reference[ComparisonSettings, RealImages]):
     settings, files = ComparisonSettings, RealImages
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
-        """Yield the jobs that compute the statistics of real images."""
         for comparison in self.comparisons(experiment):
             settings = self.extractor_settings(experiment, comparison)
             for split, path in references(root, experiment, comparison).items():
@@ -58,7 +57,6 @@ class ImageReference(Reference[ComparisonSettings, RealImages]):
                 yield Job("reference", inputs, {"reference": path}, settings, gpu=True)
 
     def extractor_settings(self, experiment: Experiment, comparison: str) -> ExtractorSettings:
-        """Return the settings of the extractor of a comparison."""
         return extractor_settings(experiment, comparison)
 
     def comparisons(self, experiment: Experiment) -> list[str]:
@@ -116,9 +114,12 @@ class ImagesKind(Kind[Images]):
     delivery = OnDemand(_deliver, ("fid", "fd"))
 
     def source(self, settings: Images, folder: Path = Path()) -> "ImageSource":
-        from pairflow.kinds.images.data_sets import source_of
+        from pairflow.kinds.images.data_sets import DATA_SETS, ImageFolder
 
-        return source_of(settings, folder)
+        held_out = folder / settings.held_out if settings.held_out else None
+        shape = settings.size, settings.mode, settings.ground
+        own = ImageFolder(folder / (settings.folder or ""), *shape, settings.split, held_out)
+        return DATA_SETS.get(settings.source, own)
 
     def prepare(self, settings: Images, task: Preprocessing) -> None:
         """Turn images into token rows, in channel-height-width order.

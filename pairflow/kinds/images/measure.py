@@ -26,7 +26,6 @@ Rows = list[dict[str, object]]
 def measure_samples(
     settings: ComparisonSettings, samples: Path, files: RealImages, machine: Machine
 ) -> Measurement:
-    """Compute the metric rows of samples, and of the paths of a continuous flow, trial by trial."""
     device = choose(machine.device, machine.threads, machine.provenance)
     compared = ImageComparison.read(files, settings, device)
     train, extractor = compared.train, compared.extractor.name
@@ -51,7 +50,7 @@ def measure_samples(
 
 
 def measure_floor(settings: FloorSettings, files: RealImages, machine: Machine) -> Measurement:
-    """Compute the metric rows of real images, as method `data`; see `ImagesKind.measure_floor`."""
+    """Compute the metric rows of real images, as method `data`; see `ImageFloor.measure`."""
     device = choose(machine.device, machine.threads, machine.provenance)
     compared = ImageComparison.read(files, settings, device)
     train, test, references = compared.train, compared.test, compared.references

@@ -10,19 +10,11 @@ from PIL import Image
 from pairflow.config import DemandSettings
 from pairflow.data.delivery import Lines, Rows
 from pairflow.errors import InputError
-from pairflow.kinds.images.prepare import Shape, to_images
+from pairflow.kinds.images.prepare import to_images
 from pairflow.pixels import ROOM, enlarge, tile
-from pairflow.training.model import DiscreteModel, Model
+from pairflow.training.model import DiscreteModel
 
 MOST_PICTURED = 10_000  # images in one picture
-
-
-def shape_of(model: Model) -> Shape:
-    """Return the shape (C, H, W) of a model's images. Raises InputError if its description has none."""
-    if model.shape is None:
-        raise InputError(f"{model.folder / 'model.json'}: expected the shape C, H, W of images, found none")
-    channels, height, width = model.shape
-    return channels, height, width
 
 
 class ImageDelivery(Lines):
@@ -32,7 +24,11 @@ class ImageDelivery(Lines):
 
     def __init__(self, model: DiscreteModel, settings: DemandSettings):
         super().__init__(settings.unique)
-        self.shape, self.levels, self.count = shape_of(model), model.vocabulary_size, settings.count
+        if model.shape is None:
+            found = "expected the shape C, H, W of images, found none"
+            raise InputError(f"{model.folder / 'model.json'}: {found}")
+        channels, height, width = model.shape
+        self.shape, self.levels, self.count = (channels, height, width), model.vocabulary_size, settings.count
 
     def decode(self, tokens: list[int]) -> str:
         return bytes(tokens).hex()

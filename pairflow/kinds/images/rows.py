@@ -11,7 +11,7 @@ import pyarrow as pa
 from pairflow import rng
 from pairflow.artifacts import Metadata, digest, read_table, row_column, token_array
 from pairflow.errors import InputError
-from pairflow.kinds.images.extractors import Extractor
+from pairflow.kinds.images.extractors import BATCH, Extractor
 from pairflow.kinds.images.prepare import to_images
 from pairflow.metrics.frechet import Moments
 from pairflow.runtime.progress import bar
@@ -71,8 +71,8 @@ def extract(
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
     """Yield for each batch of `rows` their numbers, features (b, D), and class probabilities or None."""
     with bar(total=len(rows), unit="image", quiet=not progress) as extracted:
-        for first in range(0, len(rows), extractor.batch):
-            part = rows[first : first + extractor.batch]
+        for first in range(0, len(rows), BATCH):
+            part = rows[first : first + BATCH]
             yield part, *extractor(images[part])
             extracted.update(len(part))
 

@@ -190,9 +190,11 @@ class MoleculesKind(Kind[Molecules]):
     scoring = Scoring(_score)
 
     def source(self, settings: Molecules, folder: Path = Path()) -> "MoleculeSource":
-        from pairflow.kinds.molecules.data.data_sets import source_of
+        from pairflow.kinds.molecules.data.data_sets import DATA_SETS, MoleculeFile
 
-        return source_of(settings, folder)
+        held_out = folder / settings.held_out if settings.held_out else None
+        own = MoleculeFile(folder / settings.source, held_out, settings.split_column)
+        return DATA_SETS.get(settings.source) or own
 
     def prepare(self, settings: Molecules, task: Preprocessing) -> None:
         """Turn a file of molecules into token rows, a vocabulary and a table of rejected rows.

@@ -337,10 +337,3 @@ def _known_source(name: str, known: KnownText) -> PublishedText:
 
 
 DATA_SETS = {name: _known_source(name, known) for name, known in TEXTS.items()}
-
-
-def source_of(settings: Text, folder: Path = Path()) -> TextSource:
-    """Return the source that the settings name; a user's relative path starts at `folder`."""
-    own = OwnText(folder / settings.source, settings.format, settings.column, sheet=settings.sheet)
-    held_out = folder / settings.held_out if settings.held_out else None
-    return DATA_SETS.get(settings.source) or own.with_split(settings.split_column, held_out)

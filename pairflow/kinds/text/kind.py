@@ -104,9 +104,11 @@ class TextKind(Kind[Text]):
     scoring = Scoring(_score)
 
     def source(self, settings: Text, folder: Path = Path()) -> "TextSource":
-        from pairflow.kinds.text.data_sets import source_of
+        from pairflow.kinds.text.data_sets import DATA_SETS, OwnText
 
-        return source_of(settings, folder)
+        own = OwnText(folder / settings.source, settings.format, settings.column, sheet=settings.sheet)
+        held_out = folder / settings.held_out if settings.held_out else None
+        return DATA_SETS.get(settings.source) or own.with_split(settings.split_column, held_out)
 
     def prepare(self, settings: Text, task: Preprocessing) -> None:
         """Turn text into token rows, a vocabulary and a table of rejected pieces.

@@ -83,7 +83,6 @@ class RealText:
 
     @cached_property
     def known_words(self) -> frozenset[str]:
-        """All words of the training rows."""
         texts = self._spell(self.real.train)
         return frozenset(word for text in texts for word in whole_words(text, self.cut))
 
@@ -121,7 +120,6 @@ def _row(metric: str, value: float, reference: str | None = None, extractor: str
 
 
 def measure_samples(settings: Judge, samples: Path, files: TextFiles, machine: Machine) -> Measurement:
-    """Compute the metric rows of samples, trial by trial."""
     text = RealText.read(files, settings, machine)
     trials, metadata = text.read_samples(samples)
     inputs = {"samples": digest(samples), **text.inputs}
@@ -129,11 +127,8 @@ def measure_samples(settings: Judge, samples: Path, files: TextFiles, machine: M
 
 
 def measure_floor(settings: JudgedDraws, files: TextFiles, machine: Machine) -> Measurement:
-    """Measure real text (method `data`) and the controls, each of as many rows as there are samples.
-
-    Real text is held-out rows. Only for frequencies of trigrams it is training rows, compared with held-out
-    rows.
-    """
+    """Measure real text (method `data`) and the controls, each of as many rows as there are samples. Trigrams
+    of training rows are compared with held-out rows, everything else is measured on held-out rows."""
     text = RealText.read(files, settings, machine)
     held_out, train = (
         {trial: rows[drawn] for trial, drawn in draw_trials(settings, split, np.arange(len(rows)))}

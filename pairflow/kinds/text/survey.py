@@ -172,22 +172,19 @@ def _advice(kind: str, lines: Sequence[str], has_records: bool, guessed: bool) -
         )
 
 
-def _remark(data: Entry) -> str:
-    if "stride" in data:
-        return f"a training row every {data['stride']} tokens"
-    return "a row and its end symbol; longer rows are left out"
-
-
 def _lines(prepared: PreparedText, data: Entry, files: int) -> list[tuple[str, int, str]]:
     """Make the lines that describe the text, each a label, a number and a remark."""
     rows = {name: len(getattr(prepared, name)) for name in PARTS}
     share = (
         data.get("split_column") or data.get("held_out") or f"{data['validation_fraction']:.0%} of the text"
     )
+    remark = "a row and its end symbol; longer rows are left out"
+    if "stride" in data:
+        remark = f"a training row every {data['stride']} tokens"
     return [
         ("files", files, ""),
         ("rejected pieces", len(prepared.rejected), ""),
-        ("N, tokens per row", data["length"], _remark(data)),
+        ("N, tokens per row", data["length"], remark),
         ("K, symbols", prepared.tokeniser.size, f"tokeniser: {data['tokeniser']}"),
         ("rows for training", rows["train"], ""),
         ("rows for validation", rows["validation"], share),

@@ -197,7 +197,6 @@ class WordPieces(Tokeniser):
 
     @cached_property
     def _encoder(self) -> Any:
-        """The tokeniser of the package `tokenizers`."""
         library = _library()
         tokenizer = library.Tokenizer(library.models.WordPiece(self._index, unk_token="[UNK]"))
         tokenizer.normalizer = library.normalizers.BertNormalizer(lowercase=True)

@@ -63,9 +63,3 @@ def label(words: list[str], condition: RowClasses, path: Path) -> Labelled:
     return Labelled(
         np.array([known.index(word) for word in words], np.uint8), classes.model_dump(mode="json")
     )
-
-
-def source_of(settings: Tokens, folder: Path = Path()) -> TokenFile:
-    """Return the source that the settings name; a user's relative path starts at `folder`."""
-    held_out = folder / settings.held_out if settings.held_out else None
-    return TokenFile(folder / str(settings.file), held_out)

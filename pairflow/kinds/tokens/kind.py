@@ -40,9 +40,10 @@ class TokensKind(Kind[Tokens]):
     floor = TokenFloor(reference)
 
     def source(self, settings: Tokens, folder: Path = Path()) -> "TokenFile":
-        from pairflow.kinds.tokens.data_sets import source_of
+        from pairflow.kinds.tokens.data_sets import TokenFile
 
-        return source_of(settings, folder)
+        held_out = folder / settings.held_out if settings.held_out else None
+        return TokenFile(folder / str(settings.file), held_out)
 
     def prepare(self, settings: Tokens, task: Preprocessing) -> None:
         """Check token rows, and split them into rows for training and held-out rows.

@@ -16,7 +16,6 @@ from pairflow.pairing.cpu.compiled import compiled
 
 
 def measure_samples(samples: Path, files: RowFiles, machine: Machine) -> Measurement:
-    """Compute the metric rows of samples, trial by trial."""
     real = _read(files, machine)
     return real.measure_samples(
         samples, lambda rows: chain(compare_neighbours(rows, real), compare_frequencies(rows, real))

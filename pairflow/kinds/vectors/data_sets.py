@@ -8,7 +8,6 @@ plus normal noise. In d dimensions there are d / 2 independent pairs of such coo
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -60,7 +59,12 @@ class VectorFile(RowFile):
 
     def read(self, settings: Vectors) -> PreparedRows:
         """Read and split the vectors. Raises InputError if the file is not readable or has too few."""
-        vectors = self._load()
+        if self.path.suffix.lower() != ".npy":
+            raise InputError(f"{self.path}: unknown suffix {self.path.suffix!r}; expected vectors in .npy")
+        require_regular(self.path)
+        vectors = checked_points(read_array(self.path), str(self.path)).astype(np.float32)
+        if vectors.ndim != 2:
+            raise InputError(f"{self.path}: expected an array (rows, d), found shape {vectors.shape}")
         order = np.random.default_rng(settings.split_seed).permutation(len(vectors))
         held_out = settings.validation_rows or -(-len(vectors) // 10)
         rows = settings.training_rows or max(1, len(vectors) - held_out)
@@ -71,18 +75,3 @@ class VectorFile(RowFile):
             )
         validation, train = (np.sort(part) for part in (order[:held_out], order[held_out : held_out + rows]))
         return PreparedRows("vectors", vectors[train], vectors[validation])
-
-    def _load(self) -> np.ndarray:
-        """Read the array (rows, d) float32 from the file."""
-        if self.path.suffix.lower() != ".npy":
-            raise InputError(f"{self.path}: unknown suffix {self.path.suffix!r}; expected vectors in .npy")
-        require_regular(self.path)
-        vectors = checked_points(read_array(self.path), str(self.path))
-        if vectors.ndim != 2:
-            raise InputError(f"{self.path}: expected an array (rows, d), found shape {vectors.shape}")
-        return vectors.astype(np.float32)
-
-
-def source_of(settings: Vectors, folder: Path = Path()) -> TwoMoons | VectorFile:
-    """Return the source that the settings name; a user's relative path starts at `folder`."""
-    return VectorFile(folder / settings.file) if settings.file else TwoMoons(settings.source)

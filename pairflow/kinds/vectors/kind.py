@@ -41,9 +41,9 @@ class VectorsKind(Kind[Vectors]):
     floor = VectorFloor(reference)
 
     def source(self, settings: Vectors, folder: Path = Path()) -> "TwoMoons | VectorFile":
-        from pairflow.kinds.vectors.data_sets import source_of
+        from pairflow.kinds.vectors.data_sets import TwoMoons, VectorFile
 
-        return source_of(settings, folder)
+        return VectorFile(folder / settings.file) if settings.file else TwoMoons(settings.source)
 
     def prepare(self, settings: Vectors, task: Preprocessing) -> None:
         """Write training vectors and held-out vectors for a continuous flow: two moons in d dimensions, or

@@ -33,7 +33,6 @@ def compare(vectors: np.ndarray, real: RealRows) -> Iterator[Row]:
 
 
 def measure_samples(samples: Path, files: RowFiles) -> Measurement:
-    """Compute the metrics of the file `samples`, and of the paths recorded there, for each trial."""
     real = RealRows.read(*files, kind="vectors")
     table, metadata = real.read_samples(samples, "vector samples")
     drawn = token_array(table["values"])
@@ -45,7 +44,6 @@ def measure_samples(samples: Path, files: RowFiles) -> Measurement:
 
 
 def measure_floor(settings: RealDraws, files: RowFiles) -> Measurement:
-    """Compute the metric rows of held-out vectors, as if they were samples."""
     real = RealRows.read(*files, kind="vectors")
     measured = draw_floor(real, settings.samples, settings.seed)
     return Measurement([*measured], real.metadata.vocabulary, real.inputs)

@@ -6,11 +6,7 @@ import scipy.linalg
 
 from pairflow.errors import InputError
 from pairflow.kinds.images import measures as images
-from pairflow.kinds.images.measures import (
-    inception_score,
-    most_similar,
-    nearest,
-)
+from pairflow.kinds.images.measures import inception_score, most_similar, nearest
 from pairflow.metrics.frechet import Moments, frechet_distance
 
 

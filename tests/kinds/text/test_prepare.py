@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pairflow.errors import InputError
-from pairflow.kinds.text.data_sets import source_of
+from pairflow.kinds import source_of
 from pairflow.kinds.text.prepare import cut_parts, summarise
 from pairflow.kinds.text.settings import Text
 

@@ -2,12 +2,13 @@
 
 import hashlib
 import json
+import sys
 
 import numpy as np
 import pytest
 
 from pairflow.errors import InputError
-from pairflow.kinds.text.data_sets import source_of
+from pairflow.kinds import source_of
 from pairflow.kinds.text.settings import Text
 from pairflow.kinds.text.tokenisers import Characters, WordPieces, load_tokeniser
 
@@ -42,7 +43,7 @@ def test_characters_are_ordered_and_a_strange_one_is_named():
         tokeniser.encode("cabé")
 
 
-def test_word_pieces_are_berts(pieces):
+def test_word_pieces_are_berts(pieces, monkeypatch):
     tokeniser = WordPieces.read(pieces)
     tokens = tokeniser.encode("The CAT unsat, don't sats.")
     expected = "the cat un ##sat , don ' t sat ##s ."
@@ -51,6 +52,9 @@ def test_word_pieces_are_berts(pieces):
     assert (tokeniser.padding, tokeniser.unknown, tokeniser.end, tokeniser.mask) == (0, 1, None, 4)
     assert tokeniser.encode_all(["the cat", "dog"]).tolist() == [5, 6, 3, 1, 3]
     assert tokeniser.frame(np.array([[5, 6]])).tolist() == [[2, 5, 6, 3]]
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(InputError, match=r"needs tokenizers: pip install \"pairflow\[text\]\"$"):
+        WordPieces.read(pieces).encode("the cat")
 
 
 def test_a_line_ends_and_is_padded():
@@ -87,9 +91,3 @@ def test_what_is_no_tokeniser_is_refused(tmp_path, content, message):
         path.write_text(json.dumps(content))
     with pytest.raises(InputError, match=message):
         load_tokeniser(path)
-
-
-def test_the_library_is_named_where_it_is_missing(pieces, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "tokenizers", None)
-    with pytest.raises(InputError, match=r"needs tokenizers: pip install \"pairflow\[text\]\"$"):
-        WordPieces.read(pieces).encode("the cat")

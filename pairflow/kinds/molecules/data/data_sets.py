@@ -104,11 +104,6 @@ class MoleculeFile(RowFile, MoleculeSource):
     named = True
 
     def rows(self, column: str, progress: bool = False, sheet: str | None = None) -> Iterator[Row]:
-        own_split = self.split_column or self.held_out
-        read = self._split_rows if own_split else super().rows
-        return read(column, progress, sheet)
-
-    def _split_rows(self, column: str, progress: bool, sheet: str | None) -> Iterator[Row]:
         number, held_out = 0, set[int]()
         if self.split_column:
             fields = library.read_fields(self.path, self.split_column, sheet, strict=True)
@@ -129,13 +124,6 @@ def _known_source(name: str, known: KnownMoleculeSet) -> MoleculeTable:
 
 
 DATA_SETS = {name: _known_source(name, known) for name, known in KNOWN_SETS.items()}
-
-
-def source_of(settings: Molecules, folder: Path = Path()) -> MoleculeSource:
-    """Return the source that the settings name; a user's relative path starts at `folder`."""
-    held_out = folder / settings.held_out if settings.held_out else None
-    own = MoleculeFile(folder / settings.source, held_out, settings.split_column)
-    return DATA_SETS.get(settings.source) or own
 
 
 def store(

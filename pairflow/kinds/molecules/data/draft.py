@@ -39,13 +39,7 @@ from pairflow.kinds.molecules.data.survey import (
     find_smiles,
     list_counts,
 )
-from pairflow.kinds.molecules.settings import (
-    LONGEST,
-    Molecules,
-    NewLibrary,
-    Notation,
-    Standardisation,
-)
+from pairflow.kinds.molecules.settings import LONGEST, Molecules, NewLibrary, Notation, Standardisation
 from pairflow.runtime.progress import bar
 from pairflow.runtime.threads import available_cpus
 from pairflow.training.model_files import read_description, read_symbols
@@ -193,7 +187,7 @@ def _draft(
     experiment, size, left_out = plan(counts, settings, data, device, start)
 
     def with_iterations(iterations: int) -> Entry:
-        return experiment | _scale(settings.representation, size, device, settings.compare, start, iterations)
+        return experiment | _scale(settings, size, device, start, iterations)
 
     return Draft(
         experiment=experiment,
@@ -302,7 +296,7 @@ def plan(
     symbols = counts.vocabulary_size(length, start.symbols if start else SPECIALS)
     size = DatasetSize(training_rows or available, held_out, symbols, length)
     number = f"about {total:,}" if counts.total < counts.of else f"{total:,}"
-    scale = _scale(settings.representation, size, device, settings.compare, start)
+    scale = _scale(settings, size, device, start)
     if "condition" in data:
         scale["evaluations"] |= ask_for_classes(data["condition"])
     experiment = {
@@ -341,12 +335,7 @@ def _fitting_length(counts: Survey, settings: NewLibrary, start: Start | None) -
 
 
 def _scale(
-    representation: Notation | None,
-    size: DatasetSize,
-    device: str,
-    compare: bool,
-    start: Start | None,
-    iterations: int | None = None,
+    settings: NewLibrary, size: DatasetSize, device: str, start: Start | None, iterations: int | None = None
 ) -> Entry:
     """Choose network, training and evaluations for data of that size, or to fine-tune the model `start`.
 
@@ -354,15 +343,16 @@ def _scale(
     below 1 makes them still rarer (docs/results.md, "Groups").
     """
     sizes, network = (size.length, size.vocabulary_size, size.rows), start.network if start else None
-    if representation == "groups" and device == "cpu":
+    compare, groups = settings.compare, settings.representation == "groups"
+    if groups and device == "cpu":
         network = network or suggest.TRANSFORMER
     scale = suggest.experiment(*sizes, device, compare, iterations, network, fine_tuned=start is not None)
-    if representation == "groups":
+    if groups:
         scale["training"]["loss"] = "cross_entropy"
         scale["evaluations"]["main"].pop("temperature", None)
         # Better than a greedy tail at equal calls (docs/results.md, "Beside other generators").
         scale["evaluations"]["main"] |= {"sampler": "euler", "greedy_tail": False, "grammar": True}
-    by_frequency = start.noise == FREQUENCIES if start else representation == "groups"
+    by_frequency = start.noise == FREQUENCIES if start else groups
     if by_frequency:  # docs/couplings.md, "Noise by frequency"
         scale["noise"] = FREQUENCIES
         if compare:  # DCD needs uniform noise

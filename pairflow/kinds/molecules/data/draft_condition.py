@@ -28,7 +28,6 @@ class DraftCondition(NamedTuple):
     column: OwnColumn | None = None
 
     def entry(self) -> Entry:
-        """Return the section `condition` of the experiment."""
         return self.settings.model_dump(mode="json", exclude_defaults=True)
 
     def fitted(self, counts: Survey) -> "DraftCondition":
@@ -75,11 +74,7 @@ def ask_for_classes(condition: Entry) -> Entry:
 
 
 def find_condition(
-    name: str,
-    header: Iterable[str],
-    file: Path,
-    replicates: Replicates = "median",
-    sheet: str | None = None,
+    name: str, header: Iterable[str], file: Path, replicates: Replicates = "median", sheet: str | None = None
 ) -> DraftCondition:
     """Return the condition on a column of numbers or classes of a file, or else on a property that RDKit
     computes. Raises InputError for any other name, and for a column of too few different values."""

@@ -148,12 +148,7 @@ class OwnColumn:
     """
 
     def __init__(
-        self,
-        name: str,
-        unit: str,
-        rows: Iterable[Field],
-        classes: Sequence[str] = (),
-        commas: bool = False,
+        self, name: str, unit: str, rows: Iterable[Field], classes: Sequence[str] = (), commas: bool = False
     ):
         """Make the column of `rows`, see `library.read_fields`, of a table that may have decimal `commas`.
         Raises InputError if their numbers contradict each other in how they are written, or if points may
@@ -283,13 +278,11 @@ class OwnColumn:
         what, notation = "class" if self.classes else "number", f" {self._notation}" * bool(self._notation)
         read, total = self.reasons.count(""), len(self.fields)
         text = f"{self.name}: {read:,} of {total:,} rows have a {what}{'' if self.classes else notation}"
-        places: dict[str, list[int]] = {}
-        for row, reason in enumerate(self.reasons):
-            if reason:
-                places.setdefault(reason, []).append(row)
+        reasons = pd.Series(self.reasons, dtype=object)
         others = [
             f"{len(rows):,} {reason} ({self._places(rows)}{self._example(rows[0])})"
-            for reason, rows in sorted(places.items())
+            for reason, rows in reasons.groupby(reasons).groups.items()
+            if reason
         ]
         return f"{text}; the others: {', '.join(others)}" if others else text
 

@@ -155,7 +155,6 @@ class PreparedMolecules:
 
     @property
     def symbols(self) -> int:
-        """K, the number of symbols."""
         return self.vocabulary.size
 
 
@@ -216,24 +215,24 @@ def prepare(
     table = np.full((len(read), length), PAD, token_dtype(vocabulary.size))
     read.write(table, {token: k for k, token in enumerate(vocabulary.tokens)}, BOS, EOS)
     _note_kept(read, settings)
-    groups, indices = None, read.column("rows")
+    molecules = read.molecules
+    groups, indices = None, molecules["row"].to_numpy()
     if settings.own_split:
-        validation_rows = indices[read.column("held_out") == 1]
+        validation_rows = indices[molecules["held_out"].to_numpy()]
     elif settings.split == "scaffold":
-        validation_rows, groups = None, read.column("scaffolds")
+        validation_rows, groups = None, molecules["scaffold"].to_numpy()
     else:
         outside = next((row for row in validation_rows or () if not 0 <= row < read.total), None)
         if outside is not None:
             rows_of_data = f"expected 0 to {read.total - 1} (the data's rows)"
             raise InputError(f"validation rows: {rows_of_data}, found {outside}")
     drawn = settings.validation_fraction, settings.split_seed, settings.training_rows
-    names = read.texts("names")
     side = split_rows(indices, *drawn, validation_rows, groups)
-    columns = {"row": indices, "smiles": as_series(read.texts("smiles")), "split": side}
+    columns = {"row": indices, "smiles": as_series(molecules["smiles"]), "split": side}
     if settings.identity != "smiles":
-        columns["key"] = as_series(read.texts("keys"))
-    if pc.any(pc.not_equal(names, "")).as_py():
-        columns["name"] = as_series(names)
+        columns["key"] = as_series(molecules["key"])
+    if pc.any(pc.not_equal(molecules["name"], "")).as_py():
+        columns["name"] = as_series(molecules["name"])
     return PreparedMolecules(
         train=table[side == "train"],
         validation=table[side == "validation"],
@@ -251,9 +250,9 @@ def _count_stereo(molecule: Chem.Mol, standardised: Chem.Mol | None) -> list[str
     return [name for name, found in present.items() if found]
 
 
-def as_series(texts: pa.LargeStringArray) -> pd.Series:
+def as_series(texts: pa.ChunkedArray) -> pd.Series:
     """Return texts as a column that takes no Python object for each."""
-    return pd.Series(texts, dtype=pd.ArrowDtype(pa.large_string()))
+    return pd.Series(texts.combine_chunks(), dtype=pd.ArrowDtype(pa.large_string()))
 
 
 def label_molecules(

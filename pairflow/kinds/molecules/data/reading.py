@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, compress, islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,18 @@ from pairflow.runtime.resume import SEAL, LongWork, StateFiles, add_earlier_cost
 _CHUNK = 512  # rows that are sent to a process at a time
 _SAVED = 100  # chunks that are saved together, so that a stopped run loses at most 51,200 rows
 _FEW = 16  # chunks for which no other process is started
+COLUMNS = pa.schema(
+    {
+        "row": pa.int64(),  # its index, from 0
+        "number": pa.int64(),  # of the row in the file
+        "smiles": pa.large_string(),  # canonical
+        "name": pa.large_string(),  # may be empty
+        "scaffold": pa.int64(),  # its number; 0 for all without a scaffold split
+        "size": pa.int64(),  # the number of tokens
+        "held_out": pa.bool_(),  # whether the user's own split holds it out
+        "key": pa.large_string(),  # what identifies it; empty if its SMILES do
+    }
+)
 Count = Callable[[Chem.Mol, Chem.Mol | None], Iterable[str]]
 """Names what is to be counted in a molecule, before and after standardisation (None if a rule rejects it)."""
 
@@ -137,7 +149,6 @@ class SavedChunks:
             self.number, self.pending = self.number + 1, []
 
     def remove(self) -> None:
-        """Remove the files of a finished step."""
         remove_states(self.files.folder)
 
 
@@ -148,26 +159,14 @@ def _numbers(values: Sequence[int] | np.ndarray) -> np.ndarray:
 
 
 class _Part(NamedTuple):
-    """The molecules of a chunk that fit, in columns. `written` has the numbers of their tokens, joined."""
+    """The molecules of a chunk that fit: a table of COLUMNS, and the numbers of their tokens, joined."""
 
-    rows: np.ndarray
-    numbers: np.ndarray
-    smiles: pa.LargeStringArray
-    names: pa.LargeStringArray
-    scaffolds: np.ndarray
-    sizes: np.ndarray
-    held_out: np.ndarray
+    table: pa.Table
     written: np.ndarray
-    keys: pa.LargeStringArray  # `smiles` itself if SMILES identify molecules
 
-    def only(self, kept: np.ndarray) -> "_Part":
-        """Return the part with some of its molecules, those with True in `kept` (m,)."""
-        written = self.written[np.repeat(kept, self.sizes)]
-        chosen = pa.array(kept)
-        texts = self.smiles.filter(chosen), self.names.filter(chosen)
-        numbers = self.scaffolds[kept], self.sizes[kept], self.held_out[kept]
-        keys = texts[0] if self.keys is self.smiles else self.keys.filter(chosen)
-        return _Part(self.rows[kept], self.numbers[kept], *texts, *numbers, written, keys)
+    @property
+    def sizes(self) -> np.ndarray:
+        return self.table["size"].to_numpy()
 
 
 class ReadMolecules:
@@ -205,7 +204,6 @@ class ReadMolecules:
         self.duplicates = self.in_both = 0
         self._held_out = set[int]()  # rows
         self._parts: list[_Part] = []
-        self._by_smiles = settings.identity == "smiles"
         self._scaffolds: dict[str, int] = {}  # scaffold: its number
         first = dict[int, int]() if settings.drop_duplicates else None  # hash of a key: its first row
         numbered = enumerate(rows)
@@ -223,10 +221,11 @@ class ReadMolecules:
 
     def _add(self, chunk: _Chunk, length: int, first: dict[int, int] | None) -> None:
         """Add a chunk, without molecules that repeat one of the rows in `first`, or that do not fit."""
-        rejected, kept = [*chunk.rejected], np.zeros(len(chunk.molecules), bool)
-        scaffolds = np.zeros(len(chunk.molecules), np.int64)
+        rejected, kept = [*chunk.rejected], list[dict[str, object]]()
+        fits = np.zeros(len(chunk.molecules), bool)
         self._held_out.update(molecule.row for molecule in chunk.molecules if molecule.held_out)
-        for place, (row, number, text, smiles, _, group, size, held_out, key) in enumerate(chunk.molecules):
+        for place, molecule in enumerate(chunk.molecules):
+            row, number, text, smiles, _, group, size, held_out, key = molecule
             original = first.setdefault(hash_text(key or smiles), row) if first is not None else row
             if original != row:
                 self.duplicates += 1
@@ -236,73 +235,54 @@ class ReadMolecules:
                     rejected.append((row, text, f"duplicate of row {original}", number))
                 continue
             # Scaffolds of too long molecules get numbers as well, because the split depends on the numbers.
-            scaffolds[place] = self._scaffolds.setdefault(group, len(self._scaffolds))
-            kept[place] = size <= length - 2
-            if not kept[place]:
+            scaffold = self._scaffolds.setdefault(group, len(self._scaffolds))
+            fits[place] = size <= length - 2
+            if fits[place]:
+                kept.append(molecule._asdict() | {"scaffold": scaffold})
+            else:
                 self.too_long.append(size)
                 rejected.append((row, text, say_too_long(size, length), number))
         self.total += chunk.rows
         self.counts += chunk.counts
         self.rejected += sorted(rejected)
-        molecules = [*compress(chunk.molecules, kept)]
         sizes = np.array([molecule.size for molecule in chunk.molecules], np.int64)
-        used, written = np.unique(chunk.written[np.repeat(kept, sizes)], return_inverse=True)
+        used, written = np.unique(chunk.written[np.repeat(fits, sizes)], return_inverse=True)
         joined = [self.tokens.setdefault(chunk.tokens[token], len(self.tokens)) for token in used]
-        texts = pa.array([molecule.smiles for molecule in molecules], pa.large_string())
-        keys = [molecule.key for molecule in molecules]
-        self._parts.append(
-            _Part(
-                np.array([molecule.row for molecule in molecules], np.int64),
-                np.array([molecule.number for molecule in molecules], np.int64),
-                texts,
-                pa.array([molecule.name for molecule in molecules], pa.large_string()),
-                scaffolds[kept],
-                sizes[kept],
-                np.array([molecule.held_out for molecule in molecules], bool),
-                _numbers(np.array(joined, np.uint32)[written]),
-                texts if self._by_smiles else pa.array(keys, pa.large_string()),
-            )
-        )
+        table = pa.Table.from_pylist(kept, COLUMNS)
+        self._parts.append(_Part(table, _numbers(np.array(joined, np.uint32)[written])))
 
     def _leave_out_rare(self, least: int) -> None:
         """Leave out the molecules with a token that fewer than `least` molecules have, and such tokens."""
         names = [*self.tokens]
         holders = np.zeros(len(names), np.int64)
         for part in self._parts:
-            owners = np.repeat(np.arange(len(part.rows)), part.sizes)
+            owners = np.repeat(np.arange(len(part.table)), part.sizes)
             pairs = np.unique(owners * len(names) + part.written)
             holders += np.bincount(pairs % len(names), minlength=len(names))
         rare = holders < least
         numbers = np.cumsum(~rare) - 1  # of the tokens that stay
         for place, part in enumerate(self._parts):
-            owners, is_rare = np.repeat(np.arange(len(part.rows)), part.sizes), rare[part.written]
+            owners, is_rare = np.repeat(np.arange(len(part.table)), part.sizes), rare[part.written]
             molecules, firsts = np.unique(owners[is_rare], return_index=True)
             for molecule, token in zip(molecules, part.written[is_rare][firsts], strict=True):
                 reason = f"rare token {names[token]} (fewer than {least} molecules)"
-                text, number = part.smiles[molecule].as_py(), int(part.numbers[molecule])
-                self.rejected.append((int(part.rows[molecule]), text, reason, number))
-            kept = np.ones(len(part.rows), bool)
+                [found] = part.table.slice(molecule, 1).to_pylist()
+                self.rejected.append((found["row"], found["smiles"], reason, found["number"]))
+            kept = np.ones(len(part.table), bool)
             kept[molecules] = False
-            part = part.only(kept)
-            self._parts[place] = part._replace(written=_numbers(numbers[part.written]))
+            written = _numbers(numbers[part.written[np.repeat(kept, part.sizes)]])
+            self._parts[place] = _Part(part.table.filter(pa.array(kept)), written)
         self.rejected.sort()
         self.tokens = {token: number for number, token in enumerate(compress(names, ~rare))}
 
     def __len__(self) -> int:
         """Return the number of molecules that fit."""
-        return sum(len(part.rows) for part in self._parts)
+        return sum(len(part.table) for part in self._parts)
 
-    def column(self, name: Literal["rows", "numbers", "sizes", "scaffolds", "held_out"]) -> np.ndarray:
-        """Return a number of each molecule (M,): the index of its row, from 0; the number of its row in the
-        file; how many tokens it has; the number of its scaffold, 0 for all without a scaffold split; or 1 if
-        the user's own split holds it out."""
-        return np.concatenate([np.empty(0, np.int64), *(getattr(part, name) for part in self._parts)])
-
-    def texts(self, name: Literal["smiles", "names", "keys"]) -> pa.LargeStringArray:
-        """Return the canonical SMILES of each molecule (M,), its name, which may be empty, or what identifies
-        it."""
-        parts = (getattr(part, name) for part in self._parts)
-        return pa.concat_arrays([pa.array([], pa.large_string()), *parts])
+    @property
+    def molecules(self) -> pa.Table:
+        """The molecules that fit (M), in COLUMNS."""
+        return pa.concat_tables([COLUMNS.empty_table(), *(part.table for part in self._parts)])
 
     def tokens_within(self, size: int) -> set[str]:
         """Return the tokens of all molecules with at most `size` tokens."""
@@ -324,8 +304,8 @@ class ReadMolecules:
         symbols = np.array([ids[token] for token in self.tokens], table.dtype)
         positions, first = np.arange(table.shape[1]), 0
         for part in self._parts:
-            rows = table[first : first + len(part.rows)]
+            rows = table[first : first + len(part.table)]
             rows[:, 0] = begin
             rows[(positions > 0) & (positions <= part.sizes[:, None])] = symbols[part.written]
             rows[np.arange(len(rows)), part.sizes + 1] = end
-            first += len(part.rows)
+            first += len(part.table)

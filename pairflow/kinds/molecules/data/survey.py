@@ -115,10 +115,13 @@ class Survey(ReadMolecules):
         self.rejects = pd.DataFrame(rejects, columns=["number", "text", "reason"])
         if not len(self):
             raise InputError(f"no usable molecule in {self.total:,} rows: {self.say_rejected()}")
-        self.lengths, self.groups = self.column("sizes") + 2, self.column("scaffolds")
-        self.lines, self.held_out = self.column("numbers"), self.column("held_out") == 1
-        line_of = dict(zip(self.column("rows"), self.lines, strict=True))
-        self.repeats = [(line, int(line_of[first])) for line, first in self.repeats]
+        molecules = self.molecules
+        self.lengths = molecules["size"].to_numpy() + 2
+        self.groups, self.lines, self.held_out = (
+            molecules[name].to_numpy() for name in ("scaffold", "number", "held_out")
+        )
+        line_of = dict(zip(molecules["row"].to_pylist(), self.lines.tolist(), strict=True))
+        self.repeats = [(line, line_of[first]) for line, first in self.repeats]
         self.of = of or self.total
         self.share = len(self) / self._count_distinct()
 

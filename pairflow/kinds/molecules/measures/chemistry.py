@@ -94,7 +94,7 @@ def compare(molecules: pd.DataFrame, training: TrainingMolecules) -> dict[str, f
     columns = zip(PROPERTIES, properties_of(molecules).T, training.properties.T, strict=True)
     return {
         "internal_diversity": internal_diversity(molecules["fingerprint"]),
-        "nn_similarity": _mean(molecules["nearest"]),
+        "nn_similarity": molecules["nearest"].mean(),
         "scaffolds": len(scaffolds),
         "novel_scaffolds": len(scaffolds - training.scaffolds.keys()),
         **count_cores(molecules["scaffold"], training.scaffolds),
@@ -128,11 +128,6 @@ def framework(scaffold: str) -> str:
             generic = MurckoScaffold.MakeScaffoldGeneric(molecule)
             return Chem.MolToSmiles(MurckoScaffold.GetScaffoldForMol(generic))
     return scaffold
-
-
-def _mean(values: Sequence[float] | pd.Series) -> float:
-    """Return the mean of the values, or NaN if there are none."""
-    return float(np.mean(np.asarray(values, np.float64))) if len(values) else np.nan
 
 
 def histograms(properties: np.ndarray, training: np.ndarray) -> pd.DataFrame:

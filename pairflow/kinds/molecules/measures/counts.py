@@ -12,7 +12,7 @@ An invalid string has one reason, the first that RDKit finds:
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import lru_cache
 
@@ -36,14 +36,6 @@ def canonical(smiles: str) -> str | None:
     return None
 
 
-def spellings(strings: Iterable[str]) -> Iterator[str]:
-    """Yield the strings, and the canonical SMILES of those that are valid."""
-    for text in strings:
-        yield text
-        if (molecule := canonical(text)) is not None:
-            yield molecule
-
-
 def count(
     strings: Sequence[str],
     reference: Set[str],
@@ -53,9 +45,9 @@ def count(
     """Count the valid, unique and novel molecules of one trial.
 
     `strings` are decoded samples, `reference` the canonical SMILES of the whole data set (train, validation
-    and rows left out of training), or the part of them that is among `spellings(strings)`. If molecules are
-    not identified by SMILES, `keys` maps canonical SMILES to what identifies them, and `known` has what
-    identifies molecules of the data set. Returns:
+    and rows left out of training), or the part of them that is among the strings and their canonical SMILES.
+    If molecules are not identified by SMILES, `keys` maps canonical SMILES to what identifies them, and
+    `known` has what identifies molecules of the data set. Returns:
 
     - `valid`: samples that are not empty and that RDKit parses.
     - `unique`, `novel`: distinct valid strings, and distinct valid strings that are not in `reference`. The

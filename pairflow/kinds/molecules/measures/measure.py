@@ -13,7 +13,7 @@ from pairflow.data.classes import Classes, Properties
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.data.prepare import Vocabulary
 from pairflow.kinds.molecules.measures import chemistry, plausible, training_molecules
-from pairflow.kinds.molecules.measures.counts import canonical, count, count_reasons, spellings
+from pairflow.kinds.molecules.measures.counts import canonical, count, count_reasons
 from pairflow.kinds.molecules.measures.nearest_classes import NearestClasses
 from pairflow.kinds.molecules.measures.plausible import Norms
 from pairflow.kinds.molecules.measures.training_molecules import DatasetMolecules, common, draw
@@ -31,8 +31,6 @@ from pairflow.settings.conditions import split_conditions
 def measure_samples(
     settings: Chemistry, samples: Path, files: MoleculeFiles, machine: Machine
 ) -> Measurement:
-    """Count each trial's valid, unique and novel molecules, and the reasons why samples are invalid. The
-    distinct molecules are also compared with the training molecules."""
     with machine.provenance.uncounted():
         similarity.compile_all()
     sampled = SampledMolecules(settings, samples, files, machine)
@@ -66,10 +64,8 @@ def measure_samples(
 
 
 def measure_floor(settings: MoleculeDraws, files: MoleculeFloorFiles, machine: Machine) -> Measurement:
-    """Measure held-out molecules (method `data`) and controls, as reference values for samples. Two controls
-    need no model: training molecules with one carbon more, and strings of independent symbols. The third has
-    samples of the model to start from. Counts are scaled to the number of samples of a trial, except the
-    numbers of held-out molecules."""
+    """Measure held-out molecules (method `data`) and controls, see `MoleculeFloor.measure`. Counts are scaled
+    to the number of samples of a trial, except the numbers of held-out molecules."""
     words, known = Vocabulary.load(files.vocabulary), DatasetMolecules.read(files.smiles)
     norms, work = read_norms(files.norms, known), (machine.threads or 1, machine.progress)
     generator = np.random.default_rng(rng.stream_seed(settings.seed, "controls"))
@@ -177,8 +173,9 @@ class SampledMolecules:
         self.strings = pd.Series(decoded, index=table["trial"].to_numpy(), dtype=object)
         self.training = training_molecules.read_training(files.molecules, self.known)
         work = machine.threads or 1, machine.progress
-        self.copies = common(spellings(decoded), self.known.smiles)
-        self.keys = identify_all(filter(None, map(canonical, decoded)), self.known.identity, work[0])
+        valid = [name for name in map(canonical, decoded) if name is not None]
+        self.copies = common([*decoded, *valid], self.known.smiles)
+        self.keys = identify_all(valid, self.known.identity, work[0])
         self.known_keys = self.known.known_among(self.keys.values())
         asked = read_asked(self.metadata)
         self.asked = {classes: asked[classes] for classes in asked if classes.property in COMPUTED}

@@ -22,15 +22,7 @@ from pairflow.artifacts import read_table
 from pairflow.errors import InputError
 from pairflow.kinds.molecules.measures.counts import canonical, count
 from pairflow.kinds.molecules.measures.training_molecules import DatasetMolecules, some
-from pairflow.kinds.molecules.structures.descriptors import (
-    CHEMBL,
-    DESCRIPTORS,
-    alerts,
-    ring_systems,
-    severity,
-    surroundings,
-    tabulate,
-)
+from pairflow.kinds.molecules.structures.descriptors import CHEMBL, DESCRIPTORS, alerts, tabulate
 
 SHARE = 0.95  # share of the library's molecules that are within each limit
 ROWS = 2000  # the limits are found from at most this number of molecules
@@ -102,49 +94,45 @@ class Norms(NamedTuple):
         return pa.Table.from_pandas(pd.DataFrame(sorted(rows), columns=["what", "name", "value"]))
 
 
-MEASURES: dict[str, Callable[[Chem.Mol, Norms], float]] = {
-    "smallness": lambda molecule, norms: -molecule.GetNumHeavyAtoms(),  # so that it has an upper limit, too
-    "new_rings": lambda molecule, norms: _count_rare(ring_systems(molecule), norms.rings),
-    "new_atoms": lambda molecule, norms: _count_rare(_unusual(surroundings(molecule)), norms.atoms),
-    "largest_ring": lambda molecule, norms: DESCRIPTORS["largest_ring"](molecule),
-    "few_heteroatoms": lambda molecule, norms: -min(DESCRIPTORS["heteroatoms"](molecule), ENOUGH),
-    "rarity": lambda molecule, norms: _rarity(alerts(molecule), norms.alerts),
-    "severity": lambda molecule, norms: severity(molecule),
-    "sa": lambda molecule, norms: DESCRIPTORS["sa"](molecule),
+# measure -> the descriptor that it follows from, and how; each has an upper limit
+MEASURES: dict[str, tuple[str, Callable[[Any, Norms], float]]] = {
+    "smallness": ("heavy_atoms", lambda number, norms: -number),
+    "new_rings": ("ring_systems", lambda systems, norms: _count_new(systems, norms.rings)),
+    "new_atoms": ("surroundings", lambda atoms, norms: _count_new(_unusual(atoms), norms.atoms)),
+    "largest_ring": ("largest_ring", lambda size, norms: size),
+    "few_heteroatoms": ("heteroatoms", lambda number, norms: -min(number, ENOUGH)),
+    "rarity": ("alerts", lambda names, norms: _rarity(names, norms.alerts)),
+    "severity": ("severity", lambda score, norms: score),
+    "sa": ("sa", lambda score, norms: score),
 }
+
+
+def measure(name: str, molecule: Chem.Mol, norms: Norms) -> float:
+    """Compute one of MEASURES of a molecule."""
+    descriptor, compute = MEASURES[name]
+    return compute(DESCRIPTORS[descriptor](molecule), norms)
+
+
+def measure_all(name: str, molecules: pd.DataFrame, norms: Norms) -> np.ndarray:
+    """Compute one of MEASURES of M molecules (M,), from their table of descriptors."""
+    descriptor, compute = MEASURES[name]
+    return np.array([compute(value, norms) for value in molecules[descriptor]], float)
 
 
 def is_plausible(molecule: Chem.Mol, norms: Norms) -> bool:
     """Return whether all measures of a molecule are within their limits. Novelty is not tested."""
-    return all(
-        MEASURES[name](molecule, norms) <= norms.limits[name] for stage in STAGES.values() for name in stage
-    )
+    return all(measure(name, molecule, norms) <= norms.limits[name] for name in chain(*STAGES.values()))
 
 
 def describe_oddities(molecule: Chem.Mol, norms: Norms) -> dict[str, Any]:
     """Describe what is odd in a molecule. Returns `plausible` (yes or no), the numbers of new ring systems
     and atoms, NIBR's severity score, the names of the alerts, and of ChEMBL's alerts, which do not count."""
-    values = {name: measure(molecule, norms) for name, measure in MEASURES.items()}
+    values = {name: measure(name, molecule, norms) for name in MEASURES}
     within = all(value <= norms.limits[name] for name, value in values.items())
     shown = {name: values[name] for name in ("new_rings", "new_atoms", "severity")}
     named = {"alerts": alerts(molecule), "chembl_alerts": alerts(molecule, CHEMBL)}
     texts = {column: "; ".join(groups) for column, groups in named.items()}
     return {"plausible": "yes" if within else "no", **shown, **texts}
-
-
-def count_new(molecules: pd.DataFrame, norms: Norms, copies: int = 0) -> pd.DataFrame:
-    """Count, for each molecule, the ring systems and atom environments that no other one of the library has.
-    `molecules` is a table with the columns PARTS, and the result one with `new_rings` and `new_atoms`.
-    `copies` is 1 for molecules that are part of the library, else 0."""
-    return pd.DataFrame(
-        {
-            "new_rings": [_count_rare(systems, norms.rings, copies) for systems in molecules["ring_systems"]],
-            "new_atoms": [
-                _count_rare(_unusual(atoms), norms.atoms, copies) for atoms in molecules["surroundings"]
-            ],
-        },
-        index=molecules.index,
-    )
 
 
 @cache
@@ -171,8 +159,8 @@ def _unusual(atoms: Sequence[int]) -> list[int]:
     return [atom for atom in atoms if atom not in usual_atoms()]
 
 
-def _count_rare(parts: Sequence[Any], known: Mapping[Any, int], copies: int = 0) -> int:
-    return sum(known.get(part, 0) <= copies for part in parts)
+def _count_new(parts: Sequence[Any], known: Mapping[Any, int]) -> int:
+    return sum(known.get(part, 0) < 1 for part in parts)
 
 
 def survive(molecules: pd.DataFrame, norms: Norms, threads: int = 1, progress: bool = False) -> pd.DataFrame:
@@ -181,16 +169,15 @@ def survive(molecules: pd.DataFrame, norms: Norms, threads: int = 1, progress: b
     `molecules` is indexed by SMILES and has the columns DESCRIBED. Alerts take most of the time, and are
     looked for only in molecules that have passed until then.
     """
-    values = pd.concat([_measure_others(molecules), count_new(molecules, norms)], axis=1)
-    left, reached = np.ones(len(molecules), bool), {}
+    reached = pd.DataFrame(False, molecules.index, [*STAGES])
     for stage, measures in STAGES.items():
         if stage == "few_alerts":
-            names = molecules.index[left]
-            found = tabulate(("alerts", "severity"), [*names], threads, progress).set_axis(names)
-            values = values.join(found.assign(rarity=[_rarity(row, norms.alerts) for row in found["alerts"]]))
-        left = left & np.all([values[name] <= norms.limits[name] for name in measures], axis=0)
-        reached[stage] = left
-    return pd.DataFrame(reached, index=molecules.index)
+            found = tabulate(("alerts", "severity"), [*molecules.index], threads, progress)
+            molecules = molecules.join(found.set_axis(molecules.index))
+        within = [measure_all(name, molecules, norms) <= norms.limits[name] for name in measures]
+        molecules = molecules[np.all(within, axis=0)]
+        reached.loc[molecules.index, stage] = True
+    return reached
 
 
 def find_norms(trained: Sequence[str], threads: int = 1, progress: bool = False) -> Norms:
@@ -198,32 +185,23 @@ def find_norms(trained: Sequence[str], threads: int = 1, progress: bool = False)
     which is compared with the rest of the library, as if it were held out."""
     parts = tabulate(PARTS, trained, threads, progress)
     sample = some(len(trained), ALERT_ROWS)
-    found = tabulate(("alerts",), [trained[row] for row in sample], threads, progress).set_axis(sample)[
-        "alerts"
+    found = tabulate(("alerts",), [trained[row] for row in sample], threads, progress).set_axis(sample)
+    counted = [
+        Counter(chain.from_iterable(map(set, part)))
+        for part in (parts["ring_systems"], parts["surroundings"], found["alerts"])
     ]
-    rings, atoms, with_alert = (
-        Counter(chain.from_iterable(map(set, part))) for part in (*map(parts.get, PARTS), found)
-    )
-    norms = Norms(rings, atoms, {name: count / len(sample) for name, count in with_alert.items()}, {})
-    others = {name: (count - 1) / len(sample) for name, count in with_alert.items()}
+
+    def norms_without(copies: int) -> Norms:
+        rings, atoms, named = ({part: count - copies for part, count in counts.items()} for counts in counted)
+        return Norms(rings, atoms, {name: count / len(sample) for name, count in named.items()}, {})
+
     rows = some(len(trained), ROWS)  # all in `sample`
     described = tabulate((*_OTHERS, "severity"), [trained[row] for row in rows], threads, progress)
-    values = [
-        _measure_others(described),
-        described["severity"],
-        count_new(parts.iloc[rows].reset_index(drop=True), norms, copies=1),
-        pd.Series([_rarity(names, others) for names in found[rows]], name="rarity"),
-    ]
-    limits = pd.concat(values, axis=1).quantile(SHARE, interpolation="higher").to_dict()
-    return norms._replace(limits=limits)
-
-
-def _measure_others(molecules: pd.DataFrame) -> pd.DataFrame:
-    """Return the measures that need no norms, of molecules described by the columns _OTHERS."""
-    measures = molecules[[*_OTHERS]]
-    smallness, few_heteroatoms = -measures["heavy_atoms"], -measures["heteroatoms"].clip(upper=ENOUGH)
-    measures = measures.drop(columns=["heavy_atoms", "heteroatoms"])
-    return measures.assign(smallness=smallness, few_heteroatoms=few_heteroatoms)
+    described = described.set_axis(rows).join([parts, found])
+    rest = norms_without(1)
+    values = pd.DataFrame({name: measure_all(name, described, rest) for name in MEASURES})
+    limits = values.quantile(SHARE, interpolation="higher").to_dict()
+    return norms_without(0)._replace(limits=limits)
 
 
 def count_left(

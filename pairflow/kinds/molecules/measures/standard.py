@@ -5,6 +5,7 @@ its canonical SMILES without stereochemistry, which graphs do not have, and dist
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -110,16 +111,12 @@ def spell(rows: Iterable[Row], threads: int = 1) -> list[str | None]:
 
 
 def _spell(rows: Sequence[Row]) -> list[str | None]:
+    spelled: list[str | None] = [None] * len(rows)
     with rdBase.BlockLogs():
-        return [_spell_row(row) for row in rows]
-
-
-def _spell_row(row: Row) -> str | None:
-    try:
-        molecule = read_molecule(row)
-    except InputError:
-        return None
-    return Chem.MolToSmiles(molecule, isomericSmiles=False)
+        for number, row in enumerate(rows):
+            with suppress(InputError):
+                spelled[number] = Chem.MolToSmiles(read_molecule(row), isomericSmiles=False)
+    return spelled
 
 
 def _moments(molecules: Sequence[str], progress: bool) -> Moments:

@@ -122,9 +122,6 @@ class TrainingNeighbours:
     def _rows(self) -> dict[str, int]:
         return {smiles: row for row, smiles in enumerate(self.smiles)}
 
-    def __contains__(self, smiles: str) -> bool:
-        return smiles in self._rows
-
     def describe(self, smiles: str) -> dict[str, float | str]:
         """Find the training molecule nearest to a molecule, which is given by its canonical SMILES.
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -33,6 +33,7 @@ from pairflow.runtime.processes import map_chunks
 
 _CHUNK = 512  # rows that are sent to a process at a time
 _FEW = 16  # chunks for which no other process is started
+_writer = partial(files.writer, parsed=False, properties=True)
 _CHARGED = re.compile(r"[+-]\d*(:\d+)?\]")  # at the end of an atom in brackets
 
 
@@ -79,7 +80,7 @@ class Measured:
 
     def write(self, out: Path) -> None:
         """Write a table with a line for each row. Raises InputError for a format that cannot hold it."""
-        write = _writer(out, len(self.rows))
+        write = _writer(out, count=len(self.rows))
         table = pd.DataFrame([self._describe(row) for row in self.rows], dtype=object)  # numbers stay whole
         with atomic(out) as [temporary]:
             write(temporary, table, Metadata(kind="molecules"))
@@ -104,7 +105,7 @@ def measure(
     molecule, and if a file such as `out` cannot hold the table.
     """
     if out:
-        _writer(out, 0)
+        _writer(out)
     rows = _read(molecules, rules, threads, progress, out)
     library_rows = _read(reference, rules, threads, progress)
     names: dict[str, tuple[str, str]] = {}
@@ -144,14 +145,13 @@ def _read(
     `out` cannot hold a line for each."""
     rows = [*read_found(path, progress=progress)]
     if out:
-        _writer(out, len(rows))
+        _writer(out, count=len(rows))
     chunks = [rows[first : first + _CHUNK] for first in range(0, len(rows), _CHUNK)]
     processes = threads if len(chunks) > _FEW else 1
     return [*chain.from_iterable(map_chunks(partial(_standardise, rules), chunks, processes))]
 
 
 def _standardise(rules: LibraryRules, rows: Iterable[Row]) -> list[Standardised]:
-    """Standardise the molecules of rows."""
     standardised, uncharged = [], rules.model_copy(update={"charges": "neutralise"})
     with rdBase.BlockLogs():
         for row in rows:
@@ -184,12 +184,6 @@ def _count_invalid(rows: Iterable[Standardised]) -> dict[str, int]:
 
 def _is_unparsable(reason: str) -> bool:
     return reason.partition(" ")[0] in ("empty", UNPARSABLE)
-
-
-def _writer(out: Path, count: int) -> Callable[[Path, pd.DataFrame, Metadata], None]:
-    """Return the function that writes a table of `count` rows to `out`. Raises InputError if its format
-    cannot hold it."""
-    return files.writer(out, parsed=False, properties=True, count=count)
 
 
 def _summarise(

@@ -126,7 +126,6 @@ def _sdf(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
 
 
 def _page(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
-    """Write a page with structures."""
     from pairflow.kinds.molecules.page.browse import write_page
 
     write_page(path, table, metadata, as_text(table))

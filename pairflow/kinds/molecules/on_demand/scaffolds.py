@@ -170,8 +170,7 @@ def given_tokens(where: str, text: str, vocabulary: Vocabulary, more: dict[str, 
     try:
         tokens = vocabulary.representation.tokenize(text)
         if unknown := [token for token in tokens if token not in ids]:
-            groups = KnownGroups(ids) if vocabulary.kind == "groups" else None
-            advice = groups.explain(tokens) if groups else ""
+            advice = KnownGroups(ids).explain(tokens) if vocabulary.kind == "groups" else ""
             text = f"unknown token {unknown[0]}; it is not in the model's vocabulary"
             raise InputError(f"{text}; {advice}" if advice else text)
     except InputError as error:

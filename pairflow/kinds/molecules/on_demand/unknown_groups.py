@@ -42,15 +42,14 @@ class KnownGroups:
         charge, or the nearest group."""
         first = self._unknown(tokens)[0]
         if first not in self._advice:
-            self._advice[first] = self._explain(first, tokens)
+            if other := next(self._with_fewer_unknown(tokens), None):
+                known = next(token for token in Counter(other) - Counter(tokens) if token in self.tokens)
+                advice = f"the model has it {'charged' if _CHARGE.search(known) else 'neutral'}, {known}"
+            else:
+                near = self._nearest(first)
+                advice = f"the nearest group that the model has is {near}" if near else ""
+            self._advice[first] = advice
         return self._advice[first]
-
-    def _explain(self, group: str, tokens: Sequence[str]) -> str:
-        if other := next(self._with_fewer_unknown(tokens), None):
-            known = next(token for token in Counter(other) - Counter(tokens) if token in self.tokens)
-            return f"the model has it {'charged' if _CHARGE.search(known) else 'neutral'}, {known}"
-        near = self._nearest(group)
-        return f"the nearest group that the model has is {near}" if near else ""
 
     def _unknown(self, tokens: Sequence[str]) -> list[str]:
         return [token for token in tokens if token not in self.tokens]

@@ -66,11 +66,12 @@ def write_page(path: Path, table: pd.DataFrame, metadata: Metadata, texts: pd.Da
 def _list_settings(metadata: Metadata) -> list[str]:
     """List the model and the settings by which the molecules were made, without defaults and what the page
     shows anyway."""
-    asked = {
-        name: value for name, value in metadata.parameters.items() if name not in _EVIDENT and value != []
-    }
     defaults = {name: field.default for name, field in MoleculeDemand.model_fields.items()}
-    changed = {name: value for name, value in asked.items() if value not in (None, defaults.get(name))}
+    changed = {
+        name: value
+        for name, value in metadata.parameters.items()
+        if name not in _EVIDENT and value not in (None, [], defaults.get(name))
+    }
     texts = {name: ", ".join(value) if isinstance(value, list) else value for name, value in changed.items()}
     words = {name.replace("_", " "): text for name, text in texts.items()}
     return [

@@ -8,12 +8,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from rdkit import Chem
 
+from pairflow import rng
 from pairflow.artifacts import read_table, token_array
 from pairflow.config import Experiment
+from pairflow.kinds import kind_of
+from pairflow.kinds.molecules.data.known import KnownMolecules
+from pairflow.kinds.molecules.data.prepare import Vocabulary
+from pairflow.kinds.molecules.measures.counts import canonical
+from pairflow.kinds.molecules.measures.plausible import Norms, is_plausible
 from pairflow.kinds.molecules.page.details import describe_molecules
+from pairflow.kinds.molecules.page.drawing import draw_gallery
 from pairflow.kinds.molecules.settings import DESCRIBED_ROWS, chemistry_settings, identity_of
-from pairflow.kinds.molecules.structures.standardise import IDENTITIES
+from pairflow.kinds.molecules.structures.standardise import IDENTITIES, identify
 from pairflow.limits import HOPELESS, USABLE
 from pairflow.metrics.metric import HELD_OUT
 from pairflow.plan import paths
@@ -55,9 +63,6 @@ class MoleculesPage(KindPage):
         - `properties`: evaluation -> NFE -> method -> rows property, low, high, samples, training: the
           numbers of molecules in each bin of a property, by `chemistry.histograms`.
         """
-        from pairflow.kinds.molecules.data.prepare import Vocabulary
-        from pairflow.kinds.molecules.page.best import choose_plausible
-
         vocabulary = Vocabulary.load(paths.data(root, "vocabulary.json"))
         table, _ = read_table(paths.data(root, "train.parquet"), "tokens")
         rows = choose_examples(len(table), _EXAMPLES, experiment.seeds[0])
@@ -194,8 +199,6 @@ class MoleculesPage(KindPage):
         return describe_molecules(contents, evaluation, measured, prefix)
 
     def draw(self, contents: Contents) -> dict[str, object]:
-        from pairflow.kinds.molecules.page.drawing import draw_gallery
-
         part, seed = contents.part, contents.experiment.seeds[0]
         galleries = {
             method: {nfe: draw_gallery(samples, _SHOWN, seed) for nfe, samples in sorted(by_nfe.items())}
@@ -215,6 +218,29 @@ class MoleculesPage(KindPage):
             "identity": IDENTITIES[identity_of(contents.experiment)],
             "compared": min(contents.data["training_rows"], DESCRIBED_ROWS),
         }
+
+
+def choose_plausible(
+    root: Path, experiment: Experiment, number: int, evaluation: str, method: str, nfe: int
+) -> list[str]:
+    """Choose up to `number` different, novel and plausible samples (SMILES) of a run of the first seed, at
+    random; none if the experiment does not count plausible molecules."""
+    if not chemistry_settings(experiment).plausible:
+        return []
+    files = kind_of(experiment.data).reference.list_files(root, experiment)
+    vocabulary, norms = Vocabulary.load(files["vocabulary"]), Norms.read(files["norms"])
+    run = paths.SampleRun(experiment.seeds[0], method, evaluation, nfe)
+    tokens = token_array(read_table(paths.samples(root, run), "samples")[0]["tokens"])
+    order = rng.random_order(rng.stream_seed(run.seed, "plausible"), len(tokens))
+    known, identity = KnownMolecules.load(paths.data(root, "known.parquet")), identity_of(experiment)
+    chosen: dict[str, str] = {}  # by what identifies them
+    for name in filter(None, (canonical(vocabulary.decode(row)) for row in tokens[order])):
+        key = identify(name, identity)
+        if key not in known and key not in chosen and is_plausible(Chem.MolFromSmiles(name), norms):
+            chosen[key] = name
+        if len(chosen) == number:
+            break
+    return [*chosen.values()]
 
 
 def find_held_out(metrics: pd.DataFrame, evaluation: str) -> int:

@@ -47,18 +47,10 @@ ODD_BONDS = {
 }
 """Groups, as SMARTS, that are more frequent in samples of models than in libraries: hydrogen at a place that
 a group left free, a carbon between two heteroatoms, bonds between heteroatoms, and odd charges."""
+_MORGAN: Any = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=BITS)
+_ATOMS: Any = rdFingerprintGenerator.GetMorganGenerator(radius=1)
 CHEMBL = ("CHEMBL",)  # the seven lists of ChEMBL, such as Glaxo's; 63 % of ZINC-250k has one
 EXCLUDED = 10  # NIBR's severity score of a molecule that must not be screened
-
-
-@cache
-def _morgan() -> Any:
-    return rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=BITS)
-
-
-@cache
-def _atom_generator() -> Any:
-    return rdFingerprintGenerator.GetMorganGenerator(radius=1)
 
 
 @cache
@@ -99,7 +91,7 @@ def surroundings(molecule: Chem.Mol) -> list[int]:
     """Return for each atom a hash of the atom, its bonds and its neighbours (Morgan, radius 1)."""
     output = rdFingerprintGenerator.AdditionalOutput()
     output.AllocateBitInfoMap()
-    _atom_generator().GetSparseCountFingerprint(molecule, additionalOutput=output)
+    _ATOMS.GetSparseCountFingerprint(molecule, additionalOutput=output)
     widest: dict[int, tuple[int, int]] = {}  # an atom without neighbours has radius 0 only
     for number, centres in output.GetBitInfoMap().items():
         for atom, radius in centres:
@@ -137,7 +129,7 @@ DESCRIPTORS: dict[str, Callable[[Chem.Mol], Any]] = {
     "largest_ring": lambda molecule: max(map(len, molecule.GetRingInfo().AtomRings()), default=0),
     "scaffold": scaffold,
     "inchikey": Chem.MolToInchiKey,
-    "fingerprint": lambda molecule: DataStructs.BitVectToBinaryText(_morgan().GetFingerprint(molecule)),
+    "fingerprint": lambda molecule: DataStructs.BitVectToBinaryText(_MORGAN.GetFingerprint(molecule)),
     "ring_systems": ring_systems,
     "surroundings": surroundings,
     "alerts": alerts,

@@ -206,8 +206,15 @@ PACKED = gzip.compress(b"C\n" * 9, mtime=0)
     ],
 )
 def test_refusals(written, name, content, message):
+    path = written(name, content, pack=bytes)
     with pytest.raises(InputError, match=f"{name}: {message}"):
-        read(written(name, content, pack=bytes))
+        read(path)
+    path.unlink()
+    with pytest.raises(InputError, match=f"{name}: no such file$"):
+        read(path)
+    path.mkdir()
+    with pytest.raises(InputError, match=f"{name}: is a folder, a pipe or a device"):
+        read(path)
 
 
 def test_records_without_a_line_and_molecules_that_are_too_large_are_rejected(written):
@@ -278,14 +285,6 @@ def test_a_gzipped_file_that_unpacks_to_too_much_is_refused(written):
     with pytest.raises(InputError, match=rf"a\.smi\.gz: {IMPLAUSIBLE}"):
         read(written("a.smi.gz", f"{'C' * 1023}\n" * 2**15))
     assert len(read(written("b.smi.gz", f"{'C' * 1023}\n" * 2**13))) == 2**13  # 8 MiB, at any ratio
-
-
-def test_no_file_and_a_folder(tmp_path):
-    with pytest.raises(InputError, match=r"a\.csv: no such file$"):
-        read(tmp_path / "a.csv")
-    (tmp_path / "b.smi").mkdir()
-    with pytest.raises(InputError, match=r"b\.smi: is a folder, a pipe or a device"):
-        read(tmp_path / "b.smi")
 
 
 def test_memory_does_not_grow_with_the_file(written, capsys):

@@ -4,7 +4,6 @@ import tracemalloc
 from itertools import count
 
 import numpy as np
-import pytest
 
 from pairflow.kinds.molecules.data import reading
 from pairflow.kinds.molecules.data.library import Row
@@ -27,14 +26,10 @@ def settings(**values):
     return Molecules(source="x.smi", **{**common, **values})
 
 
-@pytest.fixture
-def small_chunks(monkeypatch):
+def test_several_processes_read_what_one_reads(monkeypatch):
+    """For `prepare` and for a survey."""
     monkeypatch.setattr(reading, "_CHUNK", 100)
     monkeypatch.setattr(reading, "_FEW", 2)
-
-
-@pytest.mark.usefixtures("small_chunks")
-def test_several_processes_prepare_what_one_prepares():
     rules = settings(split="scaffold")
     one, two = (prepare(rows(), rules, processes=number) for number in (1, 2))
     assert np.array_equal(one.train, two.train)
@@ -49,10 +44,6 @@ def test_several_processes_prepare_what_one_prepares():
     assert reasons[1205] == "duplicate of row 0"
     assert reasons[1255] == "too long (90 tokens, limit 58)"
     assert list(one.rejected.row) == sorted(one.rejected.row)
-
-
-@pytest.mark.usefixtures("small_chunks")
-def test_several_processes_survey_what_one_surveys():
     one, two = (Survey(rows(), settings(), processes=number) for number in (1, 2))
     for name in ("total", "duplicates", "features", "ions"):
         assert getattr(one, name) == getattr(two, name)

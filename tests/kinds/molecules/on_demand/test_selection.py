@@ -113,8 +113,7 @@ def test_several_patterns_and_no_filter():
     assert filters_from(DemandSettings(count=1)) == {}
 
 
-@pytest.mark.parametrize("pattern", ["C(", ""])
-@pytest.mark.parametrize("setting", ["smarts", "not_smarts"])
+@pytest.mark.parametrize(("setting", "pattern"), [("smarts", "C("), ("not_smarts", "")])
 def test_a_pattern_that_cannot_be_read(setting, pattern):
     message = re.escape(f"{setting}: RDKit cannot read the SMARTS pattern {pattern!r}")
     with pytest.raises(InputError, match=message):

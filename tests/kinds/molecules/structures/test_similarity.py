@@ -13,11 +13,7 @@ from pairflow.errors import InputError
 from pairflow.kinds.molecules.measures.training_molecules import TrainingNeighbours
 from pairflow.kinds.molecules.on_demand.delivery import training_smiles
 from pairflow.kinds.molecules.structures.descriptors import tabulate
-from pairflow.kinds.molecules.structures.similarity import (
-    BITS,
-    Neighbours,
-    internal_diversity,
-)
+from pairflow.kinds.molecules.structures.similarity import BITS, Neighbours, internal_diversity
 
 SMILES = [
     *("CCO", "CCN", "CCCO", "c1ccccc1", "Cc1ccccc1"),
