@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -53,43 +54,24 @@ class Assignment(Coupling):
         """Return a permutation `order` (P,) int64: the source x0[p] gets x1[order[p]]; both are (P, ...)."""
 
     def __call__(self, batches: Draw, x1: Tensor, sources: Draw, labels: Tensor | None = None) -> Draw:
-        return _Assigned(self, batches, x1, sources, labels)
+        # A function of the iteration's number only, so that a training that resumes computes them again.
+        @lru_cache(maxsize=1)
+        def assigned(pool: int) -> Sequence[Tensor]:
+            iterations = range(pool * self.count, (pool + 1) * self.count)
+            rows = torch.cat([batches(number) for number in iterations])
+            x0 = torch.cat([sources(number) for number in iterations]).cpu().numpy()
+            data, order = x1[rows].cpu().numpy(), np.empty(len(rows), np.int64)
+            classes = np.zeros(len(rows)) if labels is None else labels[rows].cpu().numpy()
+            for label in np.unique(classes):
+                members = np.flatnonzero(classes == label)
+                order[members] = members[self.order(x0[members], data[members])]
+            return rows[torch.from_numpy(order).to(rows.device)].chunk(self.count)
 
+        def rows(iteration: int) -> Tensor:
+            pool, batch = divmod(iteration, self.count)
+            return assigned(pool)[batch]
 
-class _Assigned:
-    """Gives the row numbers (B,) of an iteration's batch, after an assignment within its pool.
-
-    They are a function of the iteration's number only, so a resumed training run computes them again.
-    """
-
-    def __init__(self, coupling: Assignment, batches: Draw, x1: Tensor, sources: Draw, labels: Tensor | None):
-        self.coupling, self.batches, self.x1, self.sources = coupling, batches, x1, sources
-        self.labels = labels
-        self._pool: int | None = None
-        self._rows: Sequence[Tensor] = ()
-
-    def __call__(self, iteration: int) -> Tensor:
-        """Return the row numbers (B,) that the sources of an iteration are assigned to."""
-        count = self.coupling.count
-        pool, batch = divmod(iteration, count)
-        if pool != self._pool:
-            iterations = range(pool * count, (pool + 1) * count)
-            rows = torch.cat([self.batches(number) for number in iterations])
-            x0 = torch.cat([self.sources(number) for number in iterations])
-            order = self._order(x0.cpu().numpy(), rows)
-            self._pool, self._rows = pool, rows[torch.from_numpy(order).to(rows.device)].chunk(count)
-        return self._rows[batch]
-
-    def _order(self, x0: np.ndarray, rows: Tensor) -> np.ndarray:
-        """Return a permutation (P,) that assigns `rows` (P,) to sources x0 (P, ...), class by class."""
-        x1 = self.x1[rows].cpu().numpy()
-        if self.labels is None:
-            return self.coupling.order(x0, x1)
-        labels, order = self.labels[rows].cpu().numpy(), np.empty(len(rows), np.int64)
-        for label in np.unique(labels):
-            members = np.flatnonzero(labels == label)
-            order[members] = members[self.coupling.order(x0[members], x1[members])]
-        return order
+        return rows
 
 
 class Transport(Assignment):

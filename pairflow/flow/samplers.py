@@ -274,10 +274,9 @@ class CachedDenoiser:
             state, output = self._last
             changed = (x_t != state).any(dim=-1)  # (B,)
             if changed.any():
-                label = (
-                    self.label if self.label is None else self.label.expand(len(x_t), *self.label.shape[1:])
-                )
-                own = {} if label is None else {"label": label[changed]}
+                own = {}
+                if self.label is not None:
+                    own["label"] = self.label.expand(len(x_t), *self.label.shape[1:])[changed]
                 # This overwrites the output of the last call, so a sampler must not keep it.
                 output[changed] = self.denoise(x_t[changed], kappa[changed], **own)
         self._last = x_t, output
