@@ -67,7 +67,7 @@ class Batches:
 
     def _permutation(self, epoch: int) -> Tensor:
         # A generator of the CPU gives the same order on every device.
-        generator = torch.Generator().manual_seed(rng.stream_seed(self.seed, "epoch", epoch))
+        generator = random_generator(torch.device("cpu"), self.seed, "epoch", epoch)
         return torch.randperm(self.rows, generator=generator).to(self.device)
 
 
