@@ -18,11 +18,6 @@ from pairflow.kinds.molecules.data.prepare import PAD
 TOP = np.array([0] * 8 + [-1] * 56)
 
 
-@pytest.fixture(scope="module")
-def digits():
-    return pairflow.load("digits", device="cpu")
-
-
 def test_it_says_in_a_line_what_it_is(digits):
     assert repr(digits) == "<LoadedModel digits: pairflow, N = 64, K = 2, 905,985 parameters, cpu>"
     assert (digits.nfe, digits.temperature, digits.sampler) == (4, 1.0, "euler")
@@ -91,7 +86,7 @@ def test_rows_are_decoded_to_what_they_stand_for(digits, finish):
         tokens.decode(tokens.sample(1, nfe=1))
 
 
-def test_scores_are_those_of_the_command_and_real_digits_are_likelier():
+def test_scores_are_those_of_the_command_and_real_digits_are_likelier(digits):
     model, scorer = pairflow.load("zinc250k", device="cpu"), Scorer("zinc250k", ScoreSettings(draws=4))
     rows = model.sample(2, nfe=4)
     scores = model.score(rows, draws=4)
@@ -99,7 +94,6 @@ def test_scores_are_those_of_the_command_and_real_digits_are_likelier():
     for column in ("nll_bound", "nll_per_token"):
         np.testing.assert_array_equal(scores[column], rest[column])
     assert [*scores] == ["nll_bound", "standard_error", "low", "high", "nll_per_token"]
-    digits = pairflow.load("digits", device="cpu")
     noise = np.random.default_rng(0).integers(0, 2, (5, 64))
     made, random = (digits.score(rows).nll_bound for rows in (digits.sample(5), noise))
     assert made.max() < random.min()
