@@ -361,8 +361,6 @@ def corruption_of(
     """
     if vocabulary_size is None:
         raise InputError(f"'{method}' as a discrete flow needs token rows; expected a number of symbols (K)")
-    return (
-        Frequencies(pi)
-        if pi is not None
-        else CORRUPTIONS[parse_method(method).corruption](vocabulary_size, mask)
-    )
+    if pi is not None:
+        return Frequencies(pi)
+    return CORRUPTIONS[parse_method(method).corruption](vocabulary_size, mask)

@@ -109,9 +109,9 @@ def minibatch_ot(x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
 
 class Semidiscrete(Coupling):
     """Assigns each source to a data row by a semidiscrete coupling. `assign` maps each class to the function
-    that assigns its sources; without classes the only key is None."""
+    that assigns its sources; without classes the only key is 0."""
 
-    def __init__(self, assign: Mapping[int | None, Rows]):
+    def __init__(self, assign: Mapping[int, Rows]):
         super().__init__()
         self.assign = assign
 
@@ -120,10 +120,9 @@ class Semidiscrete(Coupling):
             x0 = sources(iteration).cpu().numpy()
             # Every source of a training has a number of its own, so that no random number is used twice.
             numbers = iteration * len(x0) + np.arange(len(x0))
-            if labels is None:
-                return torch.from_numpy(self.assign[None](x0, numbers)).to(x1.device)
-            wanted = labels[batches(iteration)].cpu().numpy()
-            assigned = np.empty(len(x0), np.int64)
+            assigned, wanted = np.empty(len(x0), np.int64), np.zeros(len(x0))
+            if labels is not None:
+                wanted = labels[batches(iteration)].cpu().numpy()
             for label in np.unique(wanted):
                 members = wanted == label
                 assigned[members] = self.assign[int(label)](x0[members], numbers[members])

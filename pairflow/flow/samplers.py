@@ -119,7 +119,10 @@ class Sampler:
             return self.mode(ask(0, x, times[-1], where), at(where), plain)
 
         def changing(x: Tensor, whole: bool) -> Tensor | None:
-            return torch.ones_like(x, dtype=torch.bool) if whole and rows else self._changing(x, given, rows)
+            if rows is None:  # all positions are computed
+                return None
+            where = torch.ones_like(x, dtype=torch.bool) if whole or self.mask is None else x == self.mask
+            return where if whole or given is None else where & (given == FREE)
 
         for t, s in pairwise(times):
             # A grammar needs the laws of all positions of a row at once.
@@ -214,13 +217,6 @@ class Sampler:
         if plan.conversion == "exact" and plan.prediction != self.takes:
             log_p = CONVERSIONS[self.takes](log_p, x_t, alpha_t, self.pi)
         return log_p.exp()
-
-    def _changing(self, x: Tensor, given: Tensor | None, rows: int | None) -> Tensor | None:
-        """Return which positions (B, N) an update may change; None if all are computed, without `rows`."""
-        if rows is None:
-            return None
-        where = torch.ones_like(x, dtype=torch.bool) if self.mask is None else x == self.mask
-        return where if given is None else where & (given == FREE)
 
 
 def leaving(alpha_t: float, alpha_s: float) -> float:
