@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from gpu_emulation import SMALL, Emulation, StandInForCupy, needs_compiler
+from gpu_emulation import SMALL, Emulation, StandInForCupy, equal_the_reference, needs_compiler
 
 from pairflow.pairing import oracle, rule
 from pairflow.pairing.gpu import engine as gpu
@@ -39,18 +39,6 @@ extern "C" __global__ void offsets(const int* rows, const int* columns, const in
     found[i] = at(rows[i], columns[i], column[i]);
 }
 """
-
-
-def equal_the_reference(
-    device, layout, data, vocabulary_size, steps, *, rows=slice(None), seed=0, first_row=0, queries=None
-):
-    """Whether the emulated kernels give the reference's source states for some rows of `data`, or others."""
-    queries = data[rows] if queries is None else queries
-    numbers = np.arange(len(data))[rows][: len(queries)] + first_row
-    settings = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
-    emulated = gpu.GpuPairer(device, layout).pair_rows(data, queries, numbers, **settings)
-    assert emulated.dtype == data.dtype
-    return np.array_equal(emulated, oracle.pair_rows(data, queries, numbers, **settings))
 
 
 @pytest.fixture(scope="module")
