@@ -34,22 +34,19 @@ def test_samples_are_those_of_the_function_and_of_the_command(digits, done, tmp_
     np.testing.assert_array_equal(digits.sample(5, nfe=2, temperature=0.5), written)
 
 
-def test_a_model_samples_at_the_temperature_at_which_it_was_measured():
-    model = pairflow.load("shakespeare", device="cpu")
-    cold = model.sample(3, nfe=4)
-    np.testing.assert_array_equal(cold, model.sample(3, nfe=4, temperature=0.8))
-    assert not np.array_equal(cold, model.sample(3, nfe=4, temperature=1))
-    stream = SampleStream("shakespeare", DemandSettings(count=1))
-    assert stream.settings.temperature == model.temperature == 0.8
-
-
-def test_a_model_is_sampled_by_the_sampler_with_which_it_was_measured(digits):
-    stream = SampleStream("digits", DemandSettings(count=1, nfe=2))
-    assert (stream.settings.sampler, stream.settings.nfe) == ("euler", 2)
-    asked = SampleStream("digits", DemandSettings(count=1, sampler="ancestral"))
-    assert (asked.settings.sampler, asked.settings.nfe) == ("ancestral", 4)
-    np.testing.assert_array_equal(digits.sample(5), digits.sample(5, sampler="euler"))
-    assert not np.array_equal(digits.sample(5), digits.sample(5, sampler="ancestral"))
+@pytest.mark.parametrize(
+    ("name", "field", "measured", "other"),
+    [("shakespeare", "temperature", 0.8, 1), ("digits", "sampler", "euler", "ancestral")],
+)
+def test_a_model_is_sampled_as_it_was_measured(name, field, measured, other):
+    model = pairflow.load(name, device="cpu")
+    rows = model.sample(3, nfe=4)
+    assert getattr(model, field) == measured
+    np.testing.assert_array_equal(rows, model.sample(3, nfe=4, **{field: measured}))
+    assert not np.array_equal(rows, model.sample(3, nfe=4, **{field: other}))
+    for asked, value, nfe in (({"nfe": 2}, measured, 2), ({field: other}, other, model.nfe)):
+        settings = SampleStream(name, DemandSettings(count=1, **asked)).settings
+        assert (getattr(settings, field), settings.nfe) == (value, nfe)
 
 
 def test_given_symbols_stay_and_sources_decide(digits):
