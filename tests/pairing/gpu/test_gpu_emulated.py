@@ -178,16 +178,14 @@ def test_cuda_asks_cupy_for_what_the_kernels_take(folder, clustered, monkeypatch
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     data = clustered(40, 70, vocabulary_size, dtype=np.int32)
     settings = {"vocabulary_size": vocabulary_size, "steps": 3, "seed": 0}
-    rows = data, data[:10], np.arange(10)
-    assert np.array_equal(
-        gpu.pair_rows(*rows, **settings, progress=False), oracle.pair_rows(*rows, **settings)
-    )
+    rows, layout = (data, data[:10], np.arange(10)), gpu.KernelLayout.choose(70, vocabulary_size)
+    emulated = gpu.GpuPairer(gpu.Cuda(), layout).pair_rows(*rows, **settings)
+    assert np.array_equal(emulated, oracle.pair_rows(*rows, **settings))
     assert cupy.launches == [
         ("pack", (2,), (256,), 0),  # 40 keys, 32 to a block
         ("walk", (8,), (256,), 256 * 20 + 32),  # four blocks on each of two multiprocessors
         ("walk", (2,), (256,), 256 * 20 + 32),  # the last two queries
     ]
-    layout = gpu.KernelLayout.choose(70, vocabulary_size)
     assert cupy.options == ("--std=c++17", "--fmad=false", *gpu.defines(layout.macros()))
     assert cupy.backend == "nvrtc"
 
