@@ -293,7 +293,8 @@ def side_by_side(data: np.ndarray, symbols: int, turns: int) -> dict:
 def gpu_seconds(data: np.ndarray, symbols: int, rows: np.ndarray) -> float:
     """Time of whole trajectories on the GPU, with transfers: single steps cannot be timed from outside."""
     settings = {"vocabulary_size": symbols, "steps": STEPS, "seed": 0}
-    return seconds_of(lambda: gpu.pair_rows(data, data[rows], rows, **settings))
+    layout = gpu.KernelLayout.choose(data.shape[1], symbols)
+    return seconds_of(lambda: gpu.GpuPairer(gpu.Cuda(), layout).pair_rows(data, data[rows], rows, **settings))
 
 
 def spread(values) -> dict:

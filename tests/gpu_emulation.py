@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from in_ci import IN_CI
 
+from pairflow.pairing import oracle
 from pairflow.pairing.gpu import engine as gpu
 
 HERE = Path(__file__).parent / "pairing" / "gpu"
@@ -183,6 +184,18 @@ class StandInForCupy:
     def asnumpy(self, array):
         assert isinstance(array, DeviceArray)
         return np.array(array)
+
+
+def equal_the_reference(
+    device, layout, data, vocabulary_size, steps, *, rows=slice(None), seed=0, first_row=0, queries=None
+):
+    """Whether the emulated kernels give the reference's source states for some rows of `data`, or others."""
+    queries = data[rows] if queries is None else queries
+    numbers = np.arange(len(data))[rows][: len(queries)] + first_row
+    settings = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
+    emulated = gpu.GpuPairer(device, layout).pair_rows(data, queries, numbers, **settings)
+    assert emulated.dtype == data.dtype
+    return np.array_equal(emulated, oracle.pair_rows(data, queries, numbers, **settings))
 
 
 def _run(command: list) -> subprocess.CompletedProcess:

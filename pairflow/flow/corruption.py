@@ -94,7 +94,6 @@ class Corruption(ABC):
             InputError: if an argument or the network's logits have the wrong shape.
         """
 
-    @abstractmethod
     def bound(
         self, log_p: Tensor, prediction: str, x1: Tensor, x_t: Tensor, alpha: Level, derivative: Level
     ) -> Tensor:
@@ -103,6 +102,11 @@ class Corruption(ABC):
         `prediction` is the kind of denoiser that `log_p` comes from, "leave_one_out" or "posterior". Other
         arguments, the result (B, N) and the errors are as in `losses.uniform_nelbo`.
         """
+        nelbo = self.losses["nelbo"]
+        is_posterior = checked_choice("prediction", prediction, PREDICTIONS) == "posterior"
+        if is_posterior and nelbo.learns != "posterior":  # with masks both kinds are equal
+            log_p = posterior_to_leave_one_out(log_p, x_t, alpha, self.pi)
+        return nelbo.function(log_p, x1, x_t, alpha, derivative)
 
     def _logits(self, network: Network, x_t: Tensor, sigma: Tensor, where: Tensor | None) -> Tensor:
         logits = network(x_t, sigma) if where is None else network(x_t, sigma, where=where)
@@ -183,13 +187,6 @@ class Uniform(Corruption):
         x_t, kappa = _state(x_t, kappa)
         return F.log_softmax(self._logits(network, x_t, -kappa.log(), where), dim=-1)
 
-    def bound(
-        self, log_p: Tensor, prediction: str, x1: Tensor, x_t: Tensor, alpha: Level, derivative: Level
-    ) -> Tensor:
-        if checked_choice("prediction", prediction, PREDICTIONS) == "posterior":
-            log_p = posterior_to_leave_one_out(log_p, x_t, alpha, self.pi)
-        return self.losses["nelbo"].function(log_p, x1, x_t, alpha, derivative)
-
 
 class Frequencies(Uniform):
     """Noise by frequency: at each position a noised symbol has the probabilities pi (N, K) of that position.
@@ -260,12 +257,6 @@ class Absorbing(Corruption):
         logits = logits.index_fill(-1, torch.tensor([self.mask], device=logits.device), -torch.inf)
         itself = torch.full_like(logits, -torch.inf).scatter_(-1, x_t[..., None], 0)  # 0 at x_t, else -inf
         return torch.where((x_t == self.mask)[..., None], F.log_softmax(logits, dim=-1), itself)
-
-    def bound(
-        self, log_p: Tensor, prediction: str, x1: Tensor, x_t: Tensor, alpha: Level, derivative: Level
-    ) -> Tensor:
-        checked_choice("prediction", prediction, PREDICTIONS)
-        return absorbing_nelbo(log_p, x1, x_t, alpha, derivative)
 
     def sampler(self, name: str) -> Sampler:
         if super().sampler(name) not in (ancestral, euler):
@@ -370,8 +361,6 @@ def corruption_of(
     """
     if vocabulary_size is None:
         raise InputError(f"'{method}' as a discrete flow needs token rows; expected a number of symbols (K)")
-    return (
-        Frequencies(pi)
-        if pi is not None
-        else CORRUPTIONS[parse_method(method).corruption](vocabulary_size, mask)
-    )
+    if pi is not None:
+        return Frequencies(pi)
+    return CORRUPTIONS[parse_method(method).corruption](vocabulary_size, mask)

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -53,43 +54,24 @@ class Assignment(Coupling):
         """Return a permutation `order` (P,) int64: the source x0[p] gets x1[order[p]]; both are (P, ...)."""
 
     def __call__(self, batches: Draw, x1: Tensor, sources: Draw, labels: Tensor | None = None) -> Draw:
-        return _Assigned(self, batches, x1, sources, labels)
+        # A function of the iteration's number only, so that a training that resumes computes them again.
+        @lru_cache(maxsize=1)
+        def assigned(pool: int) -> Sequence[Tensor]:
+            iterations = range(pool * self.count, (pool + 1) * self.count)
+            rows = torch.cat([batches(number) for number in iterations])
+            x0 = torch.cat([sources(number) for number in iterations]).cpu().numpy()
+            data, order = x1[rows].cpu().numpy(), np.empty(len(rows), np.int64)
+            classes = np.zeros(len(rows)) if labels is None else labels[rows].cpu().numpy()
+            for label in np.unique(classes):
+                members = np.flatnonzero(classes == label)
+                order[members] = members[self.order(x0[members], data[members])]
+            return rows[torch.from_numpy(order).to(rows.device)].chunk(self.count)
 
+        def rows(iteration: int) -> Tensor:
+            pool, batch = divmod(iteration, self.count)
+            return assigned(pool)[batch]
 
-class _Assigned:
-    """Gives the row numbers (B,) of an iteration's batch, after an assignment within its pool.
-
-    They are a function of the iteration's number only, so a resumed training run computes them again.
-    """
-
-    def __init__(self, coupling: Assignment, batches: Draw, x1: Tensor, sources: Draw, labels: Tensor | None):
-        self.coupling, self.batches, self.x1, self.sources = coupling, batches, x1, sources
-        self.labels = labels
-        self._pool: int | None = None
-        self._rows: Sequence[Tensor] = ()
-
-    def __call__(self, iteration: int) -> Tensor:
-        """Return the row numbers (B,) that the sources of an iteration are assigned to."""
-        count = self.coupling.count
-        pool, batch = divmod(iteration, count)
-        if pool != self._pool:
-            iterations = range(pool * count, (pool + 1) * count)
-            rows = torch.cat([self.batches(number) for number in iterations])
-            x0 = torch.cat([self.sources(number) for number in iterations])
-            order = self._order(x0.cpu().numpy(), rows)
-            self._pool, self._rows = pool, rows[torch.from_numpy(order).to(rows.device)].chunk(count)
-        return self._rows[batch]
-
-    def _order(self, x0: np.ndarray, rows: Tensor) -> np.ndarray:
-        """Return a permutation (P,) that assigns `rows` (P,) to sources x0 (P, ...), class by class."""
-        x1 = self.x1[rows].cpu().numpy()
-        if self.labels is None:
-            return self.coupling.order(x0, x1)
-        labels, order = self.labels[rows].cpu().numpy(), np.empty(len(rows), np.int64)
-        for label in np.unique(labels):
-            members = np.flatnonzero(labels == label)
-            order[members] = members[self.coupling.order(x0[members], x1[members])]
-        return order
+        return rows
 
 
 class Transport(Assignment):
@@ -127,9 +109,9 @@ def minibatch_ot(x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
 
 class Semidiscrete(Coupling):
     """Assigns each source to a data row by a semidiscrete coupling. `assign` maps each class to the function
-    that assigns its sources; without classes the only key is None."""
+    that assigns its sources; without classes the only key is 0."""
 
-    def __init__(self, assign: Mapping[int | None, Rows]):
+    def __init__(self, assign: Mapping[int, Rows]):
         super().__init__()
         self.assign = assign
 
@@ -138,10 +120,9 @@ class Semidiscrete(Coupling):
             x0 = sources(iteration).cpu().numpy()
             # Every source of a training has a number of its own, so that no random number is used twice.
             numbers = iteration * len(x0) + np.arange(len(x0))
-            if labels is None:
-                return torch.from_numpy(self.assign[None](x0, numbers)).to(x1.device)
-            wanted = labels[batches(iteration)].cpu().numpy()
-            assigned = np.empty(len(x0), np.int64)
+            assigned, wanted = np.empty(len(x0), np.int64), np.zeros(len(x0))
+            if labels is not None:
+                wanted = labels[batches(iteration)].cpu().numpy()
             for label in np.unique(wanted):
                 members = wanted == label
                 assigned[members] = self.assign[int(label)](x0[members], numbers[members])

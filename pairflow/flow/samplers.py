@@ -118,13 +118,10 @@ class Sampler:
             plain = None if one else ask(1, x, times[-1], where)
             return self.mode(ask(0, x, times[-1], where), at(where), plain)
 
-        def changing(x: Tensor, whole: bool) -> Tensor | None:
-            return torch.ones_like(x, dtype=torch.bool) if whole and rows else self._changing(x, given, rows)
-
         for t, s in pairwise(times):
             # A grammar needs the laws of all positions of a row at once.
             whole = plan.grammar is not None and s == times[-1]
-            where = changing(x, whole)
+            where = self._changing(x, given, rows, whole)
             if where is not None and self.leaves and (one or self.guides_symbols) and not whole:
                 # Which positions leave is drawn before the network is asked, so that it computes only these.
                 # Their law is then that of a step to s = 1, in which every position leaves. If guidance
@@ -134,7 +131,8 @@ class Sampler:
             x = _at(x, where, rows, partial(step, x, t, s, whole))
         if not plan.greedy_tail:
             return x
-        return _at(x, changing(x, plan.grammar is not None), rows, partial(mode, x))
+        where = self._changing(x, given, rows, plan.grammar is not None)
+        return _at(x, where, rows, partial(mode, x))
 
     def step(
         self,
@@ -215,12 +213,12 @@ class Sampler:
             log_p = CONVERSIONS[self.takes](log_p, x_t, alpha_t, self.pi)
         return log_p.exp()
 
-    def _changing(self, x: Tensor, given: Tensor | None, rows: int | None) -> Tensor | None:
-        """Return which positions (B, N) an update may change; None if all are computed, without `rows`."""
+    def _changing(self, x: Tensor, given: Tensor | None, rows: int | None, whole: bool) -> Tensor | None:
+        """Return which positions (B, N) an update may change, all if `whole`; None without `rows`: all."""
         if rows is None:
             return None
-        where = torch.ones_like(x, dtype=torch.bool) if self.mask is None else x == self.mask
-        return where if given is None else where & (given == FREE)
+        where = torch.ones_like(x, dtype=torch.bool) if whole or self.mask is None else x == self.mask
+        return where if whole or given is None else where & (given == FREE)
 
 
 def leaving(alpha_t: float, alpha_s: float) -> float:
@@ -274,10 +272,9 @@ class CachedDenoiser:
             state, output = self._last
             changed = (x_t != state).any(dim=-1)  # (B,)
             if changed.any():
-                label = (
-                    self.label if self.label is None else self.label.expand(len(x_t), *self.label.shape[1:])
-                )
-                own = {} if label is None else {"label": label[changed]}
+                own = {}
+                if self.label is not None:
+                    own["label"] = self.label.expand(len(x_t), *self.label.shape[1:])[changed]
                 # This overwrites the output of the last call, so a sampler must not keep it.
                 output[changed] = self.denoise(x_t[changed], kappa[changed], **own)
         self._last = x_t, output

@@ -11,6 +11,7 @@ from pairflow.flow.corruption import interpolate
 from pairflow.flow.plan import SamplingPlan
 from pairflow.flow.schedule import DIFFUSION, Linear
 from pairflow.training.model import FIRST_ROWS, DiscreteModel, Draws
+from pairflow.training.objectives import random_generator
 
 
 def vary(
@@ -21,7 +22,7 @@ def vary(
 
     All random numbers are a function of the seed and the `stream`.
     """
-    generator, rows = model.generator(seed, *stream), rows.to(model.device)
+    generator, rows = random_generator(model.device, seed, *stream), rows.to(model.device)
     source = model.corruption.source(tuple(rows.shape), generator, model.device)
     kappa = max(1 - noise, DIFFUSION.start)  # networks are not trained for less kappa
     x_t = interpolate(source, rows, kappa, generator)

@@ -124,8 +124,12 @@ class RealRows:
 
     def measure_table(self, path: Path, table: pa.Table, metadata: Metadata, measure: Measure) -> Measurement:
         """Like `measure_samples`, but `measure` gets the row numbers (B,) of one trial in the table."""
-        samples = {"samples": metadata.parameters["samples"]}
-        rows = [row | samples for row in measure_trials(table["trial"].to_numpy(), measure)]
+        trials, samples = table["trial"].to_numpy(), metadata.parameters["samples"]
+        rows = [
+            {**row, "trial": int(trial), "samples": samples}
+            for trial in np.unique(trials)
+            for row in measure(np.flatnonzero(trials == trial))
+        ]
         inputs = {"samples": digest(path), **self.inputs}
         return Measurement(rows, metadata.vocabulary, inputs, metadata.parameters)
 
@@ -139,15 +143,6 @@ class RealRows:
             for row in measure(parts[split][drawn])
         ]
         return Measurement(rows, self.metadata.vocabulary, self.inputs)
-
-
-def measure_trials(trials: np.ndarray, measure: Measure) -> list[dict[str, object]]:
-    """Return the metric rows of every trial. `trials` (B,) has the number of each sample's trial."""
-    return [
-        {**row, "trial": int(trial)}
-        for trial in np.unique(trials)
-        for row in measure(np.flatnonzero(trials == trial))
-    ]
 
 
 def draw_trials(settings: RealDraws, split: str, rows: np.ndarray) -> list[tuple[int, np.ndarray]]:

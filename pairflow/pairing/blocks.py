@@ -147,13 +147,12 @@ class TokenPairing(FilePairing):
         return made
 
     def columns(self, made: np.ndarray) -> dict[str, pa.Array]:
-        x1 = self.points if self.metadata.kind == "pairs" else self._points(*self.rows)
+        x1 = self.points
+        if self.metadata.kind != "pairs":  # a shard
+            places = slice(*self.rows)
+            x1 = x1[places if self.order is None else self.order[places]]
         columns = {"x0": made, "x1": x1}
         return {name: token_column(rows, self.size) for name, rows in columns.items()}
-
-    def _points(self, first: int, last: int) -> np.ndarray:
-        """Return the data rows that a shard's file has in these places."""
-        return self.points[first:last] if self.order is None else self.points[self.order[first:last]]
 
     def name_device(self) -> None:
         self.provenance.device = "cuda" if self.pairer.on_gpu else "cpu"

@@ -2,7 +2,7 @@
 
 pi_i(a) is the probability of symbol a at position i of the noise, mostly `prior.frequencies`; for pi = 1 / K
 this is the law of `rule`. A *query* is a state z, a *key* is a data point d_m. For step s = T..1, at t = s/T
-(docs/method.md, "Noise by frequency"):
+with kappa(t) = t (docs/method.md, "Noise by frequency"):
 
 1. A match at position i counts g_i = round(2^40 log2(1 + kappa / ((1 - kappa) pi_i(z^i)))), an integer. The
    logarithm is a series in float64: library functions differ between machines in the last bit.
@@ -24,7 +24,6 @@ import math
 import numpy as np
 
 from pairflow import rng
-from pairflow.flow.schedule import PAIRING, Linear
 
 FRACTION_BITS = 40  # points 1 and 3; up to N = 16384 the scores fit into int64
 
@@ -87,11 +86,11 @@ def cumulative(prior: np.ndarray) -> np.ndarray:
     return sums
 
 
-def step_rates(likely: np.ndarray, step: int, steps: int, schedule: Linear = PAIRING) -> np.ndarray:
+def step_rates(likely: np.ndarray, step: int, steps: int) -> np.ndarray:
     """Return rate_i of point 5 above: how likely each position is to change, apart from w_i.
     `likely` has the probabilities pi_i(z^i) of the symbols there."""
-    kappa = schedule.kappa(step / steps)
-    return 1 / steps * schedule.derivative(step / steps) / (kappa + (1 - kappa) * likely)
+    kappa = step / steps
+    return 1 / steps / (kappa + (1 - kappa) * likely)
 
 
 def match_gains(likely: np.ndarray, kappa: float) -> np.ndarray:

@@ -77,21 +77,15 @@ def pair(
         >>> pairflow.pair(tokens, vocabulary_size=3, progress=False).shape
         (2, 3)
     """
-    settings: dict[str, Any] = {
-        "steps": steps,
-        "subsets": subsets,
-        "keys": keys,
-        "noise": noise,
-        "seed": seed,
-    }
-    options: dict[str, Any] = {"backend": backend, "threads": threads, "progress": progress}
+    how: dict[str, Any] = {"steps": steps, "subsets": subsets, "keys": keys, "noise": noise, "seed": seed}
+    how |= {"backend": backend, "threads": threads, "progress": progress}
     torch = sys.modules.get("torch")  # not imported here: pairing does not need it
     given: Any = tokens
     if torch is None or not isinstance(given, torch.Tensor):
-        return Pairer(tokens, vocabulary_size=vocabulary_size, **settings, **options).sources(rows)
+        return Pairer(tokens, vocabulary_size=vocabulary_size, **how).sources(rows)
     array = given.cpu() if given.is_cuda else given
-    pairer = Pairer(array, vocabulary_size=vocabulary_size, **settings, **options)
-    return torch.from_numpy(pairer.sources(rows).astype(np.int64)).to(given.device)
+    sources = Pairer(array, vocabulary_size=vocabulary_size, **how).sources(rows)
+    return torch.from_numpy(sources.astype(np.int64)).to(given.device)
 
 
 class Pairer:

@@ -31,7 +31,6 @@ from pairflow.pairing.transport import (
     SemidiscreteCoupling,
     complete,
     require_different_rows,
-    start,
 )
 from pairflow.runtime import signals
 from pairflow.runtime.resume import RERUN, ResumeOptions, add_earlier_costs, remove_states
@@ -70,7 +69,7 @@ def write_potentials(
     pi = frequencies(data, metadata.dimensions[1]) if settings.noise == FREQUENCIES else None
     for label, members in classes(labels, len(data)).items():
         space = space_of(data[members], metadata.vocabulary_size, device, pi)
-        search = start(space, settings.tau, settings.seed, threads)
+        search = Search(space, settings.tau, settings.seed, threads)
         snapshots = Snapshots(folder / f"class-{label}", resume.save_every)
         coupling = _search(search, snapshots, lambda: provenance.write(folder / "spent"), progress)
         x0[members], potentials[members] = coupling.sources(threads), coupling.potentials
@@ -143,10 +142,5 @@ def _search(
 
 def _mean(balances: list[tuple[int, Any]]) -> Balance:
     """Return the mean of the balances, weighted by the number of rows of each."""
-    rows = [count for count, _ in balances]
-    return Balance(
-        *(
-            float(np.average(values, weights=rows))
-            for values in zip(*(one for _, one in balances), strict=True)
-        )
-    )
+    rows, each = zip(*balances, strict=True)
+    return Balance(*(float(np.average(values, weights=rows)) for values in zip(*each, strict=True)))

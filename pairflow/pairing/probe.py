@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,21 +33,13 @@ def prepare_pairing(rows: np.ndarray, vocabulary_size: int, steps: int, noise: s
     """Return a function that pairs a number of rows by Algorithm 1, so that its time can be measured."""
     from pairflow.pairing.pair import pair
 
-    backend = "gpu" if device == "cuda" else "cpu"
+    how: dict[str, Any] = {"vocabulary_size": vocabulary_size, "steps": steps, "noise": noise}
+    how |= {"backend": "gpu" if device == "cuda" else "cpu", "threads": 1, "progress": False}
 
     def step(count: int) -> None:
         # A GPU may take more than the measured rows: pair them again.
         for first in range(0, count, len(rows)):
-            pair(
-                rows,
-                vocabulary_size=vocabulary_size,
-                steps=steps,
-                noise=noise,
-                backend=backend,
-                threads=1,
-                progress=False,
-                rows=(0, min(len(rows), count - first)),
-            )
+            pair(rows, **how, rows=(0, min(len(rows), count - first)))
 
     return step
 

@@ -2,7 +2,7 @@
 
 The oracle and both engines (CPU, GPU) use this rule, so that they agree bit for bit. A *query* is a state z
 of a trajectory, a *key* is a data point d_m. For step s = T..1, at t = s/T (PairFlow, Algorithm 1;
-docs/method.md, "Backward pairing (Algorithm 1)"; `flow.schedule` defines kappa and gamma):
+docs/method.md, "Backward pairing (Algorithm 1)"; kappa(t) = t, and `flow.schedule` defines gamma):
 
 1. The level g of a key is its Hamming distance minus that of the nearest key, h(d_m, z) - h_min. Level g has
    n_g keys.
@@ -28,45 +28,41 @@ import math
 
 import numpy as np
 
-from pairflow.flow.schedule import PAIRING, Linear, gamma
+from pairflow.flow.schedule import gamma
 
 TOLERANCE = 1e-9  # point 3
 WEIGHT_BITS = 52  # point 4
 
 
-def step_rates(steps: int, vocabulary_size: int, schedule: Linear = PAIRING) -> np.ndarray:
+def step_rates(steps: int, vocabulary_size: int) -> np.ndarray:
     """Return rate_s for all steps: the largest chance that a position changes (point 6 above).
 
     Args:
         steps: T.
         vocabulary_size: K, the number of symbols.
-        schedule: kappa(t).
 
     Returns:
         (T,) float64; entry s - 1 belongs to step s.
     """
-    t, others = np.arange(1, steps + 1) / steps, vocabulary_size - 1
-    return 1 / steps * schedule.derivative(t) * others / (1 + others * schedule.kappa(t))
+    kappa, others = np.arange(1, steps + 1) / steps, vocabulary_size - 1
+    return 1 / steps * others / (1 + others * kappa)
 
 
-def level_tables(
-    steps: int, length: int, vocabulary_size: int, schedule: Linear = PAIRING, first: int = 1
-) -> np.ndarray:
+def level_tables(steps: int, length: int, vocabulary_size: int, first: int = 1) -> np.ndarray:
     """Return table[g] = gamma(s/T)^-g of point 2, for all steps.
 
     Args:
         steps: T.
         length: N, the positions of a row.
         vocabulary_size: K, the number of symbols.
-        schedule: kappa(t).
         first: the first s: 1 for backward steps, which start from s = 1..T; 0 for forward steps, from 0..T-1.
 
     Returns:
         (T, N+1) float64, with a row for each s.
     """
-    t = np.arange(first, first + steps) / steps
+    kappa = np.arange(first, first + steps) / steps
     tables = np.ones((steps, length + 1))
-    tables[:, 1:] = 1 / gamma(schedule.kappa(t), vocabulary_size)[:, None]
+    tables[:, 1:] = 1 / gamma(kappa, vocabulary_size)[:, None]
     return np.multiply.accumulate(tables, axis=1)
 
 

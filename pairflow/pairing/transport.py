@@ -205,9 +205,12 @@ class Search:
     the last but one of the steps 0, 20, 40, 80, ... on. Only `step` and `state` change, and must be saved.
     """
 
-    def __init__(self, space: Space, tau: float, seed: int, threads: int | None):
-        self.space, self.tau, self.seed, self.threads = space, tau, seed, threads
-        self.step = 0
+    def __init__(self, space: Space, tau: float, seed: int, threads: int | None = None):
+        """Begin a search before its first step. Raises InputError if an argument is out of range."""
+        self.space, self.step = space, 0
+        self.tau = checked_number("tau", tau, 0.01, 100)
+        self.seed = checked_integer("seed", seed, 0, 2**64 - 1)
+        self.threads = None if threads is None else checked_integer("threads", threads, 1, 4096)
         names = ("potentials", "shares", "older sum", "newer sum")
         self.state = {name: np.full(len(space.data), float(name == "shares")) for name in names}
 
@@ -310,7 +313,7 @@ def transport(
     space = space_of(rows, size, torch_device(device), pi)
     require_different_rows("tokens", space.data)
     with announced_compilation(_COMPILING, quiet=not progress):
-        return complete(start(space, tau, seed, threads), progress=progress)
+        return complete(Search(space, tau, seed, threads), progress=progress)
 
 
 @bars_of_a_function()
@@ -349,16 +352,7 @@ def transport_continuous(
 
     space = PointSpace(checked_points(data), torch_device(device))
     require_different_rows("data", space.data)
-    return complete(start(space, tau, seed), progress=progress)
-
-
-def start(space: Space, tau: float, seed: int, threads: int | None = None) -> Search:
-    """Return a search before its first step. Raise InputError if an argument is out of range."""
-    tau = checked_number("tau", tau, 0.01, 100)
-    seed = checked_integer("seed", seed, 0, 2**64 - 1)
-    if threads is not None:
-        threads = checked_integer("threads", threads, 1, 4096)
-    return Search(space, tau, seed, threads)
+    return complete(Search(space, tau, seed), progress=progress)
 
 
 def require_different_rows(name: str, data: np.ndarray) -> None:

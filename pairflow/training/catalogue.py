@@ -20,15 +20,14 @@ OBJECTIVES: dict[str, Callable[..., Objective]] = {
 def base_objective(model: Model, rows: TrainingRows) -> Objective:
     """Return the loss of a base model, on the pairs of a file or on new sources that a coupling assigns.
     Raises InputError if the rows do not fit, or if padding is to be left out and the data have none."""
-    if isinstance(model, VelocityModel):
-        return velocity.base_objective(model, rows)
-    assert isinstance(model, DiscreteModel)
     training = model.base_training
-    if training.ignore_padding and rows.padding is None:
+    if isinstance(model, DiscreteModel) and training.ignore_padding and rows.padding is None:
         raise InputError("training: ignore_padding: the data have no padding")
-    padding = rows.padding if training.ignore_padding else None
-    optimised = (training.batch_size, training.loss, model.seed, model.device)
     rows, coupling = couple(model, rows)
-    return FlowObjective(
-        rows.x1, rows.x0, model.corruption, *optimised, padding, labels_of(rows, model), coupling
-    )
+    if isinstance(model, VelocityModel):
+        optimised = (training.batch_size, model.seed, model.device)
+        return velocity.VelocityObjective(rows.x1, rows.x0, *optimised, coupling)
+    assert isinstance(model, DiscreteModel)
+    how = (training.batch_size, training.loss, model.seed, model.device)
+    padding = rows.padding if training.ignore_padding else None
+    return FlowObjective(rows.x1, rows.x0, model.corruption, *how, padding, labels_of(rows, model), coupling)

@@ -43,7 +43,7 @@ def _semidiscrete(model: Model, rows: TrainingRows) -> Coupling:
         members = np.flatnonzero(labels == label)
         space = space_of(rows.x1[members], rows.metadata.vocabulary_size, device)
         part = SemidiscreteCoupling(space, tau, seed, rows.potentials[members])
-        assign[None if rows.labels is None else int(label)] = partial(_assign, part, members)
+        assign[int(label)] = partial(_assign, part, members)
     return Semidiscrete(assign)
 
 

@@ -23,16 +23,8 @@ CPU = torch.device("cpu")
 
 
 def objective(settings: Dcd, model: DiscreteModel, rows: TrainingRows) -> "Consistency":
-    """Return the objective of DCD on the data x1. It needs no sources x0, and its loss replaces the base's.
-
-    Args:
-        settings: the settings of DCD.
-        model: the student, which starts as its parent.
-        rows: the data x1 (M, N), with labels if the model is conditional.
-
-    Raises:
-        InputError: if the noise is not uniform.
-    """
+    """Return the objective of DCD on the data x1 (M, N). It needs no sources x0, and its loss replaces the
+    base's. Raises InputError if the noise is not uniform."""
     if model.frequencies is not None:
         raise InputError("+dcd: needs uniform noise, the noise of its duality with Gaussian noise")
     table = Transformation.compute(model.corruption.symbols)

@@ -58,10 +58,8 @@ def _requirements(model: Model) -> Json:
     facts |= {"N": model.length, "shape": model.shape, "noise": model.flow}
     if isinstance(model, DiscreteModel):
         facts |= {"noise": type(model.corruption).__name__.lower(), "prediction": model.prediction}
-        classes = model.condition
-        facts |= {
-            "condition": classes and (classes.properties[0].names if classes.are_integers else classes.sizes)
-        }
+        asked = model.condition
+        facts["condition"] = asked and (asked.properties[0].names if asked.are_integers else asked.sizes)
     return facts
 
 

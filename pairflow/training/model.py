@@ -40,6 +40,7 @@ from pairflow.training.model_files import (
     read_weights,
     write_description,
 )
+from pairflow.training.objectives import random_generator
 
 VELOCITY = "velocity"  # the loss of continuous flows, and what their networks predict
 
@@ -320,14 +321,10 @@ class DiscreteModel(Model):
         the `stream`, the name of the random numbers; or they are given as `sources` (rows, N). Raises
         InputError if the plan does not fit.
         """
-        generator = self.generator(seed, *stream)
+        generator = random_generator(self.device, seed, *stream)
         x0 = self.corruption.source((rows, self.length), generator, self.device)
         x0 = (x0 if sources is None else sources.to(self.device)).repeat_interleave(repeats, dim=0)
         return x0.cpu(), self.corruption.sample(self.network, x0, plan, generator).cpu()
-
-    def generator(self, seed: int, *stream: str | int) -> torch.Generator:
-        """Random numbers on the model's device, a function of the seed and the stream's name."""
-        return torch.Generator(self.device).manual_seed(rng.stream_seed(seed, *stream))
 
     def rows_without_end(self, settings: Draws, nfe: int, given: Tensor | None = None) -> Iterator[list[int]]:
         """Yield an endless stream of rows of N tokens. The first batches are small, so that rows come soon.

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Self
 
@@ -67,7 +68,7 @@ class Batches:
 
     def _permutation(self, epoch: int) -> Tensor:
         # A generator of the CPU gives the same order on every device.
-        generator = torch.Generator().manual_seed(rng.stream_seed(self.seed, "epoch", epoch))
+        generator = random_generator(torch.device("cpu"), self.seed, "epoch", epoch)
         return torch.randperm(self.rows, generator=generator).to(self.device)
 
 
@@ -193,6 +194,7 @@ class FlowObjective(PairObjective):
         return self.corruption.source(self.shape, generator, self.device)
 
 
+@dataclass
 class Validator:
     """Measures the validation NLL, in nats per token without padding, by an upper bound, the NELBO.
 
@@ -200,18 +202,15 @@ class Validator:
     Conditional models get no labels.
     """
 
-    def __init__(
-        self,
-        x1: np.ndarray,
-        corruption: Corruption,
-        prediction: str,
-        padding: int | None,
-        seed: int,
-        device: torch.device,
-    ):
-        self.x1 = torch.tensor(x1, device=device)  # (V, N)
-        self.corruption, self.prediction, self.padding = corruption, prediction, padding
-        self.seed, self.device = seed, device
+    x1: np.ndarray  # (V, N)
+    corruption: Corruption
+    prediction: str
+    padding: int | None
+    seed: int
+    device: torch.device
+
+    def __post_init__(self) -> None:
+        self._rows = torch.tensor(self.x1, device=self.device)
 
     @torch.no_grad()
     def __call__(self, network: nn.Module) -> float:
@@ -220,7 +219,7 @@ class Validator:
         generator = random_generator(self.device, self.seed, "validation")  # the same noise each time
         total = torch.zeros((), dtype=torch.float64, device=self.device)
         tokens = 0
-        for rows in self.x1.split(self.corruption.rows_at_once(self.x1.shape[1])):
+        for rows in self._rows.split(self.corruption.rows_at_once(self._rows.shape[1])):
             x1 = rows.long()
             state = NoisedBatch.draw(self.corruption.source(x1.shape, generator, self.device), x1, generator)
             counts = x1 != (-1 if self.padding is None else self.padding)  # (B, N); no token is -1

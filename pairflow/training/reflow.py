@@ -40,13 +40,7 @@ def solve_pairs(teacher: VelocityModel, settings: SolveSettings, first: int, row
 
 
 def redi(settings: Redi, model: DiscreteModel, rows: TrainingRows) -> FlowObjective:
-    """Return the loss of the base method on the teacher's pairs x0, x1 (M, N).
-
-    Args:
-        settings: the settings of ReDi.
-        model: the student, which starts as its parent.
-        rows: the pairs, with labels if the model is conditional.
-    """
+    """Return the loss of the base method on the teacher's pairs x0, x1 (M, N)."""
     optimised = (settings.batch_size, model.base_training.loss, model.seed, model.device)
     return FlowObjective(rows.x1, rows.x0, model.corruption, *optimised, labels=labels_of(rows, model))
 

@@ -10,8 +10,6 @@ from pairflow.config import FlowSampleSettings
 from pairflow.flow.continuous import Trajectories, interpolate, trace, velocity_loss
 from pairflow.flow.corruption import in_parts
 from pairflow.settings.sampling import EULER
-from pairflow.training.coupled import couple
-from pairflow.training.fit import TrainingRows
 from pairflow.training.model import VelocityModel
 from pairflow.training.objectives import BatchLoss, PairObjective, random_generator
 
@@ -32,13 +30,6 @@ class VelocityObjective(PairObjective):
 
     def draw(self, generator: torch.Generator) -> Tensor:
         return torch.randn(self.shape, generator=generator, device=self.device)
-
-
-def base_objective(model: VelocityModel, rows: TrainingRows) -> VelocityObjective:
-    """Return the loss of flow matching for a base model, on the pairs of a file or on new sources."""
-    rows, coupling = couple(model, rows)
-    optimised = (model.base_training.batch_size, model.seed, model.device)
-    return VelocityObjective(rows.x1, rows.x0, *optimised, coupling)
 
 
 @torch.no_grad()

@@ -37,7 +37,7 @@ TESTS = (  # those that know lists of names, or try whatever is in one
     "tests/test_floors.py::test_imports_only_lower_floors",
     "tests/test_floors.py::test_each_class_has_a_name_of_its_own",
     "tests/networks/test_networks.py::test_every_network_has_a_class_for_each_of_its_flows",
-    "tests/networks/test_networks.py::test_an_unknown_network_is_refused_by_name",
+    "tests/networks/test_networks.py::test_rows_that_a_network_cannot_take_are_refused",
     "tests/steps/test_distill.py::test_equal_runs_give_equal_bytes_and_other_weights_than_the_parents[more]",
     "tests/docs/test_docs.py::test_the_page_on_metrics_has_the_texts_of_the_metrics",
     "tests/report/test_templates.py::"

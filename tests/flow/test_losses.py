@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -23,33 +24,46 @@ def random_batch(vocabulary_size, dtype=torch.float64):
     return log_probabilities, x1, x_t, alpha
 
 
-def nelbo_as_written(log_probabilities, x1, x_t, alpha, alpha_derivative):
-    """The equation of the docstring, term by term."""
-    size = log_probabilities.shape[-1]
-    a = size * alpha[:, None, None] * F.one_hot(x1, size) + 1 - alpha[:, None, None]
-    b = size * alpha[:, None, None] * log_probabilities.exp() + 1 - alpha[:, None, None]
-    a, b = (q / q.gather(-1, x_t[..., None]) for q in (a, b))
-    return (alpha_derivative / (size * alpha))[:, None] * (a * (a / b).log() - a + b).sum(-1)
+LOSSES = [("uniform", 2), ("uniform", 7), ("uniform", 40), ("frequencies", 7)]
 
 
-@pytest.mark.parametrize("vocabulary_size", [2, 7, 40])
-def test_nelbo_is_the_equation_and_never_negative(vocabulary_size):
+def nelbo_of(noise, vocabulary_size):
+    """The NELBO of a noise, and its law pi (N, K)."""
+    if noise == "uniform":
+        equal = torch.full((5, vocabulary_size), 1 / vocabulary_size, dtype=torch.float64)
+        return partial(uniform_nelbo, alpha_derivative=0.999), equal
+    pi = (2 * torch.randn(5, vocabulary_size, dtype=torch.float64)).softmax(-1)
+    return partial(frequency_nelbo, alpha_derivative=0.999, pi=pi), pi
+
+
+@pytest.mark.parametrize(("noise", "vocabulary_size"), LOSSES)
+def test_nelbo_is_the_equation_and_never_negative(noise, vocabulary_size):
+    """The equation of the docstring of `frequency_nelbo`, term by term; with pi = 1 / K it is the other."""
     log_p, x1, x_t, alpha = batch = random_batch(vocabulary_size)
-    nelbo = uniform_nelbo(*batch, alpha_derivative=0.999)
-    assert nelbo.shape == (400, 5)
+    loss, pi = nelbo_of(noise, vocabulary_size)
+    nelbo, level = loss(*batch), alpha[:, None, None]
+    xbar, q = (level * p + (1 - level) * pi for p in (F.one_hot(x1, vocabulary_size), log_p.exp()))
+    pi_i = pi.expand(q.shape).gather(-1, x_t[..., None])[..., 0]
+    a, b = (p / p.gather(-1, x_t[..., None]) for p in (xbar, q))
+    expected = 0.999 / alpha[:, None] * pi_i * (a * (a / b).log() - a + b).sum(-1)
+    torch.testing.assert_close(nelbo, expected, rtol=1e-8, atol=1e-10)
+    torch.testing.assert_close(frequency_nelbo(*batch, 0.999, pi), nelbo)
     assert (nelbo >= 0).all()
-    torch.testing.assert_close(nelbo, nelbo_as_written(*batch, 0.999), rtol=1e-8, atol=1e-10)
-    single = uniform_nelbo(log_p.float(), x1, x_t, alpha.float(), alpha_derivative=0.999)
+    single = loss(log_p.float(), x1, x_t, alpha.float())
     assert single.dtype == torch.float32
     torch.testing.assert_close(single.double(), nelbo, rtol=1e-3, atol=2e-4)
 
 
-def test_nelbo_vanishes_at_the_truth_with_finite_gradients():
+@pytest.mark.parametrize("noise", ["uniform", "frequencies"])
+def test_nelbo_vanishes_at_the_truth_with_finite_gradients(noise):
     _, x1, x_t, alpha = random_batch(7, torch.float32)
+    loss, _ = nelbo_of(noise, 7)
     truth = F.one_hot(x1, 7).double().log()  # minus infinity off x1
-    assert uniform_nelbo(truth, x1, x_t, alpha.double(), 0.999).abs().max() < 1e-9
+    assert loss(truth, x1, x_t, alpha.double()).abs().max() < 1e-9
     logits = (200.0 * F.one_hot(x1, 7)).requires_grad_()
-    uniform_nelbo(logits.log_softmax(-1), x1, x_t, alpha, 0.999).mean().backward()
+    at_truth = loss(logits.log_softmax(-1), x1, x_t, alpha)
+    at_truth.mean().backward()
+    assert at_truth.abs().max() < 1e-3
     assert logits.grad.isfinite().all()
 
 
@@ -66,29 +80,6 @@ def test_nelbo_is_the_limit_of_the_kl_over_a_small_step():
         gaps.append((kl / step - nelbo).abs().mean() / nelbo.mean())
     assert gaps[1] < 1e-3
     assert 8 < gaps[0] / gaps[1] < 12  # the gap is of the order of the step
-
-
-def test_the_nelbo_of_frequencies_is_the_equation_and_that_of_uniform_noise_where_they_are_equal():
-    log_p, x1, x_t, alpha = random_batch(7)
-    pi = (2 * torch.randn(5, 7, dtype=torch.float64)).softmax(-1)
-    nelbo = frequency_nelbo(log_p, x1, x_t, alpha, 0.999, pi)
-    level = alpha[:, None, None]
-    xbar, q = (level * p + (1 - level) * pi for p in (F.one_hot(x1, 7), log_p.exp()))
-    pi_i = pi.expand(q.shape).gather(-1, x_t[..., None])[..., 0]
-    a, b = (p / p.gather(-1, x_t[..., None]) for p in (xbar, q))
-    expected = 0.999 / alpha[:, None] * pi_i * (a * (a / b).log() - a + b).sum(-1)
-    torch.testing.assert_close(nelbo, expected, rtol=1e-8, atol=1e-10)
-    assert (nelbo >= 0).all()
-    equal = torch.full((5, 7), 1 / 7, dtype=torch.float64)
-    uniform = uniform_nelbo(log_p, x1, x_t, alpha, 0.999)
-    torch.testing.assert_close(frequency_nelbo(log_p, x1, x_t, alpha, 0.999, equal), uniform)
-    single = frequency_nelbo(log_p.float(), x1, x_t, alpha.float(), 0.999, pi)
-    torch.testing.assert_close(single.double(), nelbo, rtol=1e-3, atol=2e-4)
-    truth = (200.0 * F.one_hot(x1, 7)).requires_grad_()
-    at_truth = frequency_nelbo(truth.log_softmax(-1), x1, x_t, alpha.float(), 0.999, pi)
-    at_truth.sum().backward()
-    assert at_truth.abs().max() < 1e-3
-    assert truth.grad.isfinite().all()
 
 
 K, ALPHA = 3, 0.35

@@ -13,11 +13,6 @@ from pairflow.data import download
 from pairflow.errors import InputError
 
 
-@pytest.fixture(scope="module")
-def digits():
-    return pairflow.load("digits", device="cpu")
-
-
 def test_a_saved_folder_and_a_saved_archive_are_the_model(digits, tmp_path):
     for place in (tmp_path / "new" / "mine", tmp_path / "mine.zip"):
         digits.save(place)

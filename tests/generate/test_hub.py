@@ -104,9 +104,8 @@ def hub(tmp_path, monkeypatch):
     server.server_close()
 
 
-def test_a_model_is_downloaded_without_other_files(hub, tmp_path):
+def test_a_model_is_downloaded_without_other_files(hub, tmp_path, digits):
     model = pairflow.load("hf:me/digits", device="cpu")
-    digits = pairflow.load("digits", device="cpu")
     np.testing.assert_array_equal(model.sample(3), digits.sample(3))
     assert (model.model.folder.name, model.nfe) == ("digits", digits.nfe)
     got = {path.rpartition("/")[2] for path in hub.asked if "/resolve/" in path}
@@ -122,9 +121,9 @@ def test_it_is_checked_as_any_model(hub):
         pairflow.load("hf:me/digits", device="cpu")
 
 
-def test_a_command_takes_it_and_removes_what_is_temporary(hub, tmp_path, monkeypatch):
+def test_a_command_takes_it_and_removes_what_is_temporary(hub, tmp_path, monkeypatch, digits):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    pairflow.load("digits", device="cpu").save(tmp_path / "mine.zip")
+    digits.save(tmp_path / "mine.zip")
     drawn = []
     for model in ("hf:me/digits", str(tmp_path / "mine.zip"), "digits"):
         out = tmp_path / "drawn.npy"
@@ -136,7 +135,7 @@ def test_a_command_takes_it_and_removes_what_is_temporary(hub, tmp_path, monkeyp
     assert not list(tmp_path.glob("pairflow-*"))
 
 
-def test_a_pushed_model_can_be_loaded(hub, tmp_path):
+def test_a_pushed_model_can_be_loaded(hub, digits):
     rows = np.eye(5, dtype=int)[np.arange(40) % 5]
     made = pairflow.train(rows, vocabulary_size=2, iterations=2, progress=False)
     page = made.push_to_hub("me/new", private=True, token=TOKEN)
@@ -151,12 +150,11 @@ def test_a_pushed_model_can_be_loaded(hub, tmp_path):
     assert ", N = 5, K = 2 symbols.\n" in text
     assert 'pairflow.load("hf:me/new")' in text
     np.testing.assert_array_equal(pairflow.load("hf:me/new").sample(3, nfe=2), made.sample(3, nfe=2))
-    pairflow.load("digits", device="cpu").push_to_hub("me/old", token=TOKEN)
+    digits.push_to_hub("me/old", token=TOKEN)
     assert hub.repositories["me/old"]["README.md"] == (published.FOLDER / "digits/README.md").read_bytes()
 
 
-def test_errors_are_one_line(hub, monkeypatch):
-    digits = pairflow.load("digits", device="cpu")
+def test_errors_are_one_line(hub, monkeypatch, digits):
     expected = {
         "hf:me/none": "hf:me/none: the hub has no such model; if it is private, log in by `hf auth login`",
         "hf:me/digits@old": "hf:me/digits@old: the hub has no such revision of it",

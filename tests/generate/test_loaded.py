@@ -18,11 +18,6 @@ from pairflow.kinds.molecules.data.prepare import PAD
 TOP = np.array([0] * 8 + [-1] * 56)
 
 
-@pytest.fixture(scope="module")
-def digits():
-    return pairflow.load("digits", device="cpu")
-
-
 def test_it_says_in_a_line_what_it_is(digits):
     assert repr(digits) == "<LoadedModel digits: pairflow, N = 64, K = 2, 905,985 parameters, cpu>"
     assert (digits.nfe, digits.temperature, digits.sampler) == (4, 1.0, "euler")
@@ -39,22 +34,19 @@ def test_samples_are_those_of_the_function_and_of_the_command(digits, done, tmp_
     np.testing.assert_array_equal(digits.sample(5, nfe=2, temperature=0.5), written)
 
 
-def test_a_model_samples_at_the_temperature_at_which_it_was_measured():
-    model = pairflow.load("shakespeare", device="cpu")
-    cold = model.sample(3, nfe=4)
-    np.testing.assert_array_equal(cold, model.sample(3, nfe=4, temperature=0.8))
-    assert not np.array_equal(cold, model.sample(3, nfe=4, temperature=1))
-    stream = SampleStream("shakespeare", DemandSettings(count=1))
-    assert stream.settings.temperature == model.temperature == 0.8
-
-
-def test_a_model_is_sampled_by_the_sampler_with_which_it_was_measured(digits):
-    stream = SampleStream("digits", DemandSettings(count=1, nfe=2))
-    assert (stream.settings.sampler, stream.settings.nfe) == ("euler", 2)
-    asked = SampleStream("digits", DemandSettings(count=1, sampler="ancestral"))
-    assert (asked.settings.sampler, asked.settings.nfe) == ("ancestral", 4)
-    np.testing.assert_array_equal(digits.sample(5), digits.sample(5, sampler="euler"))
-    assert not np.array_equal(digits.sample(5), digits.sample(5, sampler="ancestral"))
+@pytest.mark.parametrize(
+    ("name", "field", "measured", "other"),
+    [("shakespeare", "temperature", 0.8, 1), ("digits", "sampler", "euler", "ancestral")],
+)
+def test_a_model_is_sampled_as_it_was_measured(name, field, measured, other):
+    model = pairflow.load(name, device="cpu")
+    rows = model.sample(3, nfe=4)
+    assert getattr(model, field) == measured
+    np.testing.assert_array_equal(rows, model.sample(3, nfe=4, **{field: measured}))
+    assert not np.array_equal(rows, model.sample(3, nfe=4, **{field: other}))
+    for asked, value, nfe in (({"nfe": 2}, measured, 2), ({field: other}, other, model.nfe)):
+        settings = SampleStream(name, DemandSettings(count=1, **asked)).settings
+        assert (getattr(settings, field), settings.nfe) == (value, nfe)
 
 
 def test_given_symbols_stay_and_sources_decide(digits):
@@ -91,7 +83,7 @@ def test_rows_are_decoded_to_what_they_stand_for(digits, finish):
         tokens.decode(tokens.sample(1, nfe=1))
 
 
-def test_scores_are_those_of_the_command_and_real_digits_are_likelier():
+def test_scores_are_those_of_the_command_and_real_digits_are_likelier(digits):
     model, scorer = pairflow.load("zinc250k", device="cpu"), Scorer("zinc250k", ScoreSettings(draws=4))
     rows = model.sample(2, nfe=4)
     scores = model.score(rows, draws=4)
@@ -99,7 +91,6 @@ def test_scores_are_those_of_the_command_and_real_digits_are_likelier():
     for column in ("nll_bound", "nll_per_token"):
         np.testing.assert_array_equal(scores[column], rest[column])
     assert [*scores] == ["nll_bound", "standard_error", "low", "high", "nll_per_token"]
-    digits = pairflow.load("digits", device="cpu")
     noise = np.random.default_rng(0).integers(0, 2, (5, 64))
     made, random = (digits.score(rows).nll_bound for rows in (digits.sample(5), noise))
     assert made.max() < random.min()

@@ -137,11 +137,6 @@ def test_every_network_has_a_class_for_each_of_its_flows():
         assert sorted(classes) == names_of(flow)
 
 
-def test_an_unknown_network_is_refused_by_name():
-    with pytest.raises(InputError, match=f"expected one of {', '.join(names_of('discrete'))}, found 'gru'"):
-        build({"name": "gru"}, length=N, vocabulary_size=K)
-
-
 @pytest.mark.parametrize("name", SMALL)
 def test_subs_keeps_tokens_and_never_predicts_the_mask(name, float32_error):
     network, mask = build(SMALL[name], length=N, vocabulary_size=K).eval(), 2
@@ -185,12 +180,6 @@ def test_the_embeddings_of_the_labels_of_several_properties_add_up():
     torch.testing.assert_close(embed(sigma)[0], embed(sigma, labels)[2])
 
 
-def test_a_unet_takes_no_labels():
-    with pytest.raises(InputError) as error:
-        build({**UNET, "head": "logistic"}, length=N, vocabulary_size=K, shape=SHAPE, classes=(3,))
-    assert str(error.value) == "network unet: takes no condition; use an mlp or a transformer"
-
-
 @pytest.mark.parametrize(("settings", "shape"), VELOCITY.values())
 def test_a_new_velocity_is_0_and_later_every_number_of_a_row_sees_every_other(settings, shape):
     torch.manual_seed(0)
@@ -218,18 +207,30 @@ def test_the_unet_of_continuous_mnist_has_64_channels_and_three_halvings():
     assert sum(map(torch.numel, network.parameters())) == 61_830_529
 
 
-@pytest.mark.parametrize(
-    ("settings", "shape", "message"),
-    [
-        ({"name": "transformer"}, (4,), "continuous data take encoder, mlp, unet, found 'transformer'"),
-        (ENCODER, (5,), "encoder needs vectors of an even length; the data have rows of shape (5,)"),
-        (UNET, (4,), "network unet needs images (C, H, W); the data have rows of shape (4,)"),
-        (UNET, (1, 5, 4), "network unet: 2 scales halve an image 1 times, but 2 does not divide 1 x 5 x 4"),
-    ],
-)
-def test_rows_that_a_network_cannot_take_are_refused(settings, shape, message):
-    with pytest.raises(InputError, match=f"{re.escape(message)}$"):
-        build_velocity(settings, shape)
+IMAGES = {"length": N, "vocabulary_size": K, "shape": SHAPE}
+REFUSED = [
+    ({"name": "gru"}, {}, f": expected one of {', '.join(names_of('discrete'))}, found 'gru'"),
+    (ALL["unet"], {"classes": (3,)}, " unet: takes no condition; use an mlp or a transformer"),
+    (ALL["unet"], {"shape": None}, " unet needs images; the data holds rows of 72 tokens without a shape"),
+    (ALL["unet"], {"shape": (3, 4, 7)}, " unet: images of 3 x 4 x 7 are not rows of 72 tokens"),
+    (ALL["unet"], {"mask": 1}, " unet: the mask 1 is a pixel value, expected 4"),
+    (
+        ALL["unet"] | {"multipliers": (1,) * 4},
+        {},
+        " unet: 4 scales halve an image 3 times, but 8 does not divide 3 x 4 x 6",
+    ),
+    ({"name": "transformer"}, (4,), ": continuous data take encoder, mlp, unet, found 'transformer'"),
+    (ENCODER, (5,), " encoder needs vectors of an even length; the data have rows of shape (5,)"),
+    (UNET, (4,), " unet needs images (C, H, W); the data have rows of shape (4,)"),
+    (UNET, (1, 5, 4), " unet: 2 scales halve an image 1 times, but 2 does not divide 1 x 5 x 4"),
+]
+
+
+@pytest.mark.parametrize(("settings", "rows", "message"), REFUSED)
+def test_rows_that_a_network_cannot_take_are_refused(settings, rows, message):
+    """Changed facts of the rows of a denoiser, or the shape of the rows of a velocity network."""
+    with pytest.raises(InputError, match=f"^network{re.escape(message)}$"):
+        build(settings, **IMAGES | rows) if isinstance(rows, dict) else build_velocity(settings, rows)
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -166,23 +166,6 @@ def test_it_computes_in_float32_under_autocast():
         assert torch.equal(network(x_t, sigma), expected)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"shape": None}, "needs images; the data holds rows of 784 tokens without a shape"),
-        ({"shape": (3, 28, 28)}, "images of 3 x 28 x 28 are not rows of 784 tokens"),
-        ({"scales": 4}, "4 scales halve an image 3 times, but 8 does not divide 1 x 28 x 28"),
-        ({"mask": 1}, "the mask 1 is a pixel value, expected 2"),
-    ],
-)
-def test_rows_that_are_no_images_of_its_scales_are_refused(changes, message):
-    arguments = {"shape": (1, 28, 28), "mask": None, **changes}
-    settings = {**SMALL, "multipliers": (1,) * arguments.pop("scales", 3)}
-    with pytest.raises(InputError) as refused:
-        build(settings, length=784, vocabulary_size=3, **arguments)
-    assert str(refused.value).replace("unet:", "unet") == f"network unet {message}"
-
-
 def test_its_settings_are_the_papers_for_mnist_and_name_scales_that_it_has():
     training = {"batch_size": 4, "iterations": 1, "learning_rate": 0.1}
     values = {"method": "udlm", "network": {"name": "unet"}, "training": training}

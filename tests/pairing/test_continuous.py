@@ -154,6 +154,8 @@ GOOD = [[0.0, 1.0], [2.0, 3.0]]
 @pytest.mark.parametrize(
     ("data", "settings", "message"),
     [
+        (GOOD, {"x": [[0.0]], "t": 0.5}, "x, data: expected"),
+        (GOOD, {"x": GOOD, "t": 1}, "t: expected a"),
         ([[0, 1]], {}, "data: expected a floating-point dtype, found int64"),
         ([0.5, 1.0], {}, "data: expected an array (rows, ...), found 1 dimension(s)"),
         ([[0.0, 1.0], [np.nan, 2.0]], {}, "data: row 1, position 0: expected a finite number of"),
@@ -165,16 +167,9 @@ GOOD = [[0.0, 1.0], [2.0, 3.0]]
     ],
 )
 def test_bad_input(data, settings, message):
+    """Of the velocity, if there is a time, and of the pairing."""
     with pytest.raises(pairflow.InputError, match=f"^{re.escape(message)}"):
-        pair(data, **settings)
-
-
-@pytest.mark.parametrize(
-    ("x", "t", "found"), [([[0.0]], 0.5, "x, data: expected"), (GOOD, 1, "t: expected a")]
-)
-def test_the_velocity_refuses_what_does_not_fit(x, t, found):
-    with pytest.raises(pairflow.InputError, match=f"^{found}"):
-        empirical_velocity(x, GOOD, t)
+        (empirical_velocity if "t" in settings else pair)(data=data, **settings)
 
 
 def test_a_gpu_that_is_not_there_is_named(monkeypatch):

@@ -10,9 +10,7 @@ import torch
 import pairflow
 from pairflow import rng
 from pairflow.pairing import local_consensus, oracle, rule
-from pairflow.pairing.frequency_rule import BackwardSteps
 from pairflow.pairing.pair import subset_rows
-from pairflow.pairing.prior import frequencies
 
 
 def pair(tokens, **settings):
@@ -34,15 +32,6 @@ def test_every_backend_walks_as_algorithm_1_says(clustered):
     settings = {"vocabulary_size": 5, "steps": steps, "seed": seed}
     for backend in ("cpu", "reference"):
         assert np.array_equal(z, pair(data, **settings, backend=backend)[rows])
-
-
-def test_walks_with_noise_by_frequency_are_those_of_the_rule(clustered):
-    data, rows, steps = clustered(60, 9, 5), np.array([3, 17, 40, 59]), 6
-    backward, z = BackwardSteps(data, frequencies(data, 5), steps, 11), data[rows]
-    for step in range(steps, 0, -1):
-        z = backward.take(z, rows, step)
-    settings = {"vocabulary_size": 5, "steps": steps, "noise": "frequencies", "seed": 11}
-    assert np.array_equal(pair(data, **settings, backend="cpu")[rows], z)
 
 
 def test_of_long_random_rows_only_the_own_weight_counts():

@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -151,18 +152,24 @@ def test_pairs_depend_on_nothing_but_rows_temperature_and_seed(small):
     np.testing.assert_array_equal(again.potentials, small.potentials)
 
 
+of_tokens = partial(pairflow.transport, vocabulary_size=4, progress=False)
+of_points = partial(pairflow.transport_continuous, progress=False)
+
+
 @pytest.mark.parametrize(
-    ("changed", "message"),
+    ("transport", "data", "changed", "message"),
     [
-        ({"tau": 0}, "tau: expected a number from 0.01 to 100, found 0"),
-        ({"tokens": [[1, 2], [1, 2]]}, "tokens: expected at least two different rows, found only one"),
-        ({"tokens": [[0, 9]]}, "tokens: row 0, position 1: expected a token in 0..3, found 9"),
+        (of_tokens, [[1, 2], [1, 2]], {}, "tokens: expected at least two different rows, found only one"),
+        (of_tokens, [[0, 1], [1, 2]], {"tau": 0}, "tau: expected a number from 0.01 to 100, found 0"),
+        (of_tokens, [[0, 9]], {}, "tokens: row 0, position 1: expected a token in 0..3, found 9"),
+        (of_points, [[1.0], [1.0]], {}, "data: expected at least two different rows, found only one"),
+        (of_points, [[1], [2]], {}, "data: expected a floating-point dtype, found int64"),
+        (of_points, [[0.0]], {"device": "tpu"}, 'device: expected "auto", "cpu" or "cuda", found \'tpu\''),
     ],
 )
-def test_refusals(changed, message):
-    arguments = {"tokens": [[0, 1], [1, 2]], "vocabulary_size": 4} | changed
+def test_refusals(transport, data, changed, message):
     with pytest.raises(InputError) as error:
-        pairflow.transport(arguments.pop("tokens"), **arguments, progress=False)
+        transport(data, **changed)
     assert str(error.value) == message
 
 

@@ -142,7 +142,7 @@ def test_each_class_is_balanced_on_its_own(folder, step):
     numbers = {label: rows.tolist() for label, rows in parts.items()}
     assert numbers == {0: [*range(2, ROWS, 2)], 1: [*range(1, ROWS, 2)], 2: [0]}
     found, written = make(step)
-    second = transport.start(TokenSpace(tokens[1::2], K), tau=0.3, seed=0, threads=1)
+    second = transport.Search(TokenSpace(tokens[1::2], K), tau=0.3, seed=0, threads=1)
     second = transport.complete(second, progress=False)
     np.testing.assert_array_equal(found["potential"].to_numpy()[1::2], second.potentials)
     assert found["potential"][0].as_py() == 0

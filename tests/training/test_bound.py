@@ -155,15 +155,11 @@ def test_the_interval_of_few_draws_holds_the_bound_where_two_standard_errors_do_
 
 
 def test_a_row_that_the_model_is_sure_of_has_an_interval_without_width():
-    certain = bound_row(Certain(), MASKS, "posterior", np.array([1, 1, 1]), draws=16, seed=0)
-    assert certain.interval == (certain.value, certain.value) == (0, 0)
-
-
-class Certain(nn.Module):
-    """Knows that every symbol is 1."""
-
-    def forward(self, x_t, sigma):
+    def knows(x_t, sigma):  # that every symbol is 1
         return torch.tensor([-1e9, 0.0, -1e9, -1e9, -1e9]).expand(*x_t.shape, MASKS.symbols)
+
+    certain = bound_row(knows, MASKS, "posterior", np.array([1, 1, 1]), draws=16, seed=0)
+    assert certain.interval == (certain.value, certain.value) == (0, 0)
 
 
 def test_a_row_has_its_own_noise_and_padding_may_be_left_out():
@@ -180,18 +176,10 @@ def test_each_stratum_has_two_places():
     assert torch.equal((places / LARGEST_W * 8).floor(), torch.arange(8.0).double().expand(2, 8))
 
 
-class Echo(nn.Module):
+def echo(shift, symbols, x_t, sigma, label=None):
     """Predicts the symbol `shift` after the label with probability 0.9; without a shift it ignores labels."""
-
-    def __init__(self, shift, symbols):
-        super().__init__()
-        self.shift, self.symbols = shift, symbols
-
-    def forward(self, x_t, sigma, label=None):
-        expected = torch.zeros(self.symbols)
-        if self.shift is not None:
-            expected = F.one_hot((label + self.shift) % 3, self.symbols) * 27.0
-        return (1 + expected).log().expand(*x_t.shape, self.symbols)
+    follows = 0.0 if shift is None else F.one_hot((label + shift) % 3, symbols) * 27.0
+    return (torch.ones(symbols) + follows).log().expand(*x_t.shape, symbols)
 
 
 @pytest.mark.parametrize("corruption", [UNIFORM, MASKS])
@@ -202,7 +190,7 @@ def test_held_out_rows_are_likelier_under_their_class_if_the_network_follows_it(
     labels = rows[:, 0].copy()
     labels[::4] = (labels[::4] - 1) % 3
     rows, labels = np.concatenate([rows, rows[:5]]), np.append(labels, [3] * 5)
-    compare = partial(compare_classes, Echo(shift, corruption.symbols), corruption, rows)
+    compare = partial(compare_classes, partial(echo, shift, corruption.symbols), corruption, rows)
     found = compare(labels, 3, prediction="leave_one_out", seed=0)
     known = {"likelier_in_class": share, "likelier_by_chance": 1 / 3, "likelier_rows": 24}
     assert found == pytest.approx(known)

@@ -5,7 +5,6 @@ import hashlib
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from itertools import islice
 from types import SimpleNamespace
 
@@ -28,14 +27,20 @@ NETWORK = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 16, "dropout":
 def folder(tmp_path):
     torch.manual_seed(0)
     raw, ema = (networks.build(NETWORK, length=4, vocabulary_size=5) for _ in range(2))
-    described(raw).save(tmp_path / "model.safetensors", tmp_path / "model.json", raw=raw, ema=ema)
+    save(tmp_path, raw, ema)
     return tmp_path, raw, ema
 
 
-def described(network):
+def described(network, **changes):
     sizes = {"length": 4, "vocabulary_size": 5, "vocabulary": "v", "mask": None}
     facts = {"network_settings": NETWORK, "method": "udlm", "prediction": "posterior"}
-    return DiscreteModel(network=network, **facts, **sizes)
+    return DiscreteModel(network=network, **facts | sizes | changes)
+
+
+def save(path, raw, ema, **changes):
+    """Save a model of both weights, which is described by the raw ones."""
+    model = described(raw, **changes)
+    model.save(path / "model.safetensors", path / "model.json", raw=raw, ema=ema)
 
 
 def test_raw_and_averaged_weights_come_back(folder):
@@ -50,9 +55,7 @@ def test_raw_and_averaged_weights_come_back(folder):
 
 def test_frequencies_of_another_number_of_positions_are_refused(folder):
     path, raw, ema = folder
-    pi = torch.full((3, 5), 0.2, dtype=torch.float64)
-    model = replace(described(raw), frequencies=pi)
-    model.save(path / "model.safetensors", path / "model.json", raw=raw, ema=ema)
+    save(path, raw, ema, frequencies=torch.full((3, 5), 0.2, dtype=torch.float64))
     with pytest.raises(InputError, match=r"noise\.frequencies is \[3, 5\] there, expected \[4, 5\]"):
         Model.load(path)
 
@@ -72,7 +75,7 @@ def test_every_method_with_uniform_noise_starts_from_the_same_source_states_at_e
     drawn = []
     for network, method, nfe in ((raw, "udlm", 1), (ema, "pairflow", 1), (ema, "random", 4)):
         plan = SamplingPlan(steps=nfe, prediction="posterior")
-        drawn.append(replace(described(network), method=method).draw(plan, 6, 3, "sample", 0, 0))
+        drawn.append(described(network, method=method).draw(plan, 6, 3, "sample", 0, 0))
     first, *others = (source for source, _ in drawn)
     assert first.unique().numel() == 5
     assert all(torch.equal(first, source) for source in others)
@@ -169,9 +172,7 @@ def test_a_transformer_that_learnt_other_time_frequencies_is_refused(tmp_path):
     frequencies = network.time.frequencies
     del network.time.frequencies
     network.time.register_buffer("frequencies", frequencies, persistent=False)
-    weights, description = tmp_path / "model.safetensors", tmp_path / "model.json"
-    model = replace(described(network), network_settings=settings)
-    model.save(weights, description, raw=network, ema=copy.deepcopy(network))
+    save(tmp_path, network, copy.deepcopy(network), network_settings=settings)
     text = r"ema\.time\.frequencies is missing there, expected \[128\]; train the model again"
     with pytest.raises(InputError, match=text):
         Model.load(tmp_path)
@@ -191,8 +192,7 @@ def test_a_vocabulary_that_a_model_cannot_have_is_refused(folder, content, text)
     path, raw, ema = folder
     vocabulary = json.dumps(content)
     (path / "vocabulary.json").write_text(vocabulary + "\n")
-    model = replace(described(raw), vocabulary=hashlib.sha256(vocabulary.encode()).hexdigest())
-    model.save(path / "model.safetensors", path / "model.json", raw=raw, ema=ema)
+    save(path, raw, ema, vocabulary=hashlib.sha256(vocabulary.encode()).hexdigest())
     with pytest.raises(InputError, match=rf"vocabulary\.json: {text}"):
         Model.load(path).vocabulary_file()
 
@@ -218,7 +218,7 @@ def test_weights_of_a_training_that_diverged_are_refused(folder, value, rows, te
     with torch.no_grad():
         for parameter in ema.parameters():
             parameter[rows] = value
-    described(raw).save(path / "model.safetensors", path / "model.json", raw=raw, ema=ema)
+    save(path, raw, ema)
     with pytest.raises(InputError, match=text):
         Model.load(path)
     Model.load(path, which="raw")

@@ -38,15 +38,16 @@ def test_a_batch_may_be_larger_than_the_data():
 
 
 class Recorder(nn.Module):
-    """Uniform logits; keeps the states that it was shown."""
+    """Uniform logits; keeps the states and the labels that it was shown."""
 
     def __init__(self, vocabulary_size):
         super().__init__()
         self.bias = nn.Parameter(torch.zeros(vocabulary_size))
-        self.states = []
+        self.states, self.labels = [], []
 
-    def forward(self, x_t, sigma):
+    def forward(self, x_t, sigma, label=None):
         self.states.append(x_t)
+        self.labels.append(label)
         return self.bias.expand(*x_t.shape, -1)
 
 
@@ -131,18 +132,6 @@ def test_validation_nll_of_knowing_nothing_is_the_entropy_of_the_data(corruption
     assert nll == pytest.approx(math.log(symbols), rel=0.02)
 
 
-class LabelRecorder(Recorder):
-    """Keeps the labels as well."""
-
-    def __init__(self, vocabulary_size):
-        super().__init__(vocabulary_size)
-        self.labels = []
-
-    def forward(self, x_t, sigma, label):
-        self.labels.append(label)
-        return super().forward(x_t, sigma)
-
-
 def labelled(rows=4000, classes=3):
     x1 = np.full((rows, 2), 9)
     labels = (np.arange(rows) % classes).astype(np.uint8)
@@ -152,7 +141,7 @@ def labelled(rows=4000, classes=3):
 
 
 def test_labels_ride_on_their_rows_and_a_tenth_of_them_is_dropped():
-    network, conditional = LabelRecorder(10), labelled()
+    network, conditional = Recorder(10), labelled()
     conditional(network, 0)
     [x_t], [labels] = network.states, network.labels
     dropped, shown = labels == 3, x_t[:, 0] != 2
@@ -161,7 +150,7 @@ def test_labels_ride_on_their_rows_and_a_tenth_of_them_is_dropped():
 
 
 def test_label_dropout_is_a_function_of_the_iteration_and_disturbs_no_other_draw():
-    conditional, network, plain = labelled(), LabelRecorder(10), Recorder(10)
+    conditional, network, plain = labelled(), Recorder(10), Recorder(10)
     for iteration in (0, 1, 0):
         conditional(network, iteration)
     first, second, again = network.labels
@@ -184,7 +173,7 @@ def test_several_labels_of_a_row_are_dropped_together_and_one_by_one():
 
 
 def test_slices_of_a_batch_have_the_labels_of_the_batch():
-    conditional, network = labelled(rows=20), LabelRecorder(10)
+    conditional, network = labelled(rows=20), Recorder(10)
     for rows in (slice(0, 20), slice(0, 7), slice(7, 20)):
         conditional(network, 3, rows)
     whole, *parts = network.labels

@@ -5,6 +5,7 @@ import numpy as np
 from pairflow import rng
 from pairflow.pairing.cpu.block import WORDS, fill, load, store
 from pairflow.pairing.cpu.compiled import compiled
+from pairflow.pairing.frequency_rule import cumulative
 
 split = compiled(rng.split)
 philox = compiled(rng.philox4x32)
@@ -40,12 +41,10 @@ def tokens_by_frequency(seed: int, rows: np.ndarray, pi: np.ndarray) -> np.ndarr
 
     `rows` (B,) are the numbers of the rows. The dtype is the smallest unsigned integer that holds K - 1.
     """
-    cumulative = pi.cumsum(axis=1)
-    cumulative[:, -1] = 1.0
     tokens = np.empty((len(rows), len(pi)), np.min_scalar_type(pi.shape[1] - 1))
     positions = np.arange(-(-len(pi) // WORDS) * WORDS, dtype=np.uint64)
     numbers, scratch = np.asarray(rows, np.uint64), (np.empty_like(positions), np.empty(len(positions)))
-    _fill_by_frequency(numbers, np.uint64(seed), cumulative, positions, *scratch, tokens)
+    _fill_by_frequency(numbers, np.uint64(seed), cumulative(pi), positions, *scratch, tokens)
     return tokens
 
 

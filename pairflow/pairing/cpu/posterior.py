@@ -99,19 +99,9 @@ class Posterior:
 
         def block(part: slice) -> None:
             work = self._idle.pop() if self._idle else self._workspace()
-            parts = sources[part], numbers[part]
-            cells = np.zeros((draws, 3), np.int64)
-            _draw(
-                self.keys,
-                self.buckets,
-                self.law,
-                *parts,
-                np.uint64(seed),
-                work,
-                cells,
-                rows[part],
-                entropies[part],
-            )
+            given = sources[part], numbers[part], np.uint64(seed)
+            made = np.zeros((draws, 3), np.int64), rows[part], entropies[part]
+            _draw(self.keys, self.buckets, self.law, *given, work, *made)
             self._idle.append(work)
 
         threads = useful_threads(threads)

@@ -143,24 +143,6 @@ def held_memory_mb() -> float:
     return cupy.get_default_memory_pool().total_bytes() / 2**20
 
 
-def pair_rows(
-    data: np.ndarray, queries: np.ndarray, row_numbers: np.ndarray, *, progress: bool, **numbers: int
-) -> np.ndarray:
-    """Pair rows on CuPy's current device: the arguments of `oracle.pair_rows` give the same bytes.
-
-    `progress` shows a bar. Raises InputError if there is no such device, if it cannot be used, or if `data`
-    has 2^30 rows or more.
-    """
-    if reason := missing():
-        raise InputError(f'backend: "gpu" {reason}')
-    try:
-        layout = KernelLayout.choose(data.shape[1], numbers["vocabulary_size"])
-        pairer = GpuPairer(Cuda(), layout, progress=progress)
-        return pairer.pair_rows(data, queries, row_numbers, **numbers)
-    except UnusableGpu as error:
-        raise InputError(f'backend: "gpu" {error}') from None
-
-
 class GpuPairer:
     """Pairs rows on a device, `Cuda` or its emulation; packed keys are reused while the data are the same.
 
@@ -186,7 +168,10 @@ class GpuPairer:
         steps: int,
         seed: int,
     ) -> np.ndarray:
-        """Pair rows as `oracle.pair_rows` does: the same arguments give the same bytes."""
+        """Pair rows as `oracle.pair_rows` does: the same arguments give the same bytes.
+
+        Raises InputError if `data` has 2^30 rows or more, and UnusableGpu if there is too little memory.
+        """
         try:
             if data is not self.data:
                 self._load(data)

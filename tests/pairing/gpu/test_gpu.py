@@ -18,8 +18,9 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(LACK is not None, reason=f"the
 def equal_the_cpu(data, vocabulary_size, steps, *, rows=slice(None), seed=0):
     """Whether both engines give the same source states for some rows of `data`."""
     queries, numbers = data[rows], np.arange(len(data))[rows]
-    rule = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed, "progress": False}
-    fast = gpu.pair_rows(data, queries, numbers, **rule)
+    rule = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
+    layout = gpu.KernelLayout.choose(data.shape[1], vocabulary_size)
+    fast = gpu.GpuPairer(gpu.Cuda(), layout).pair_rows(data, queries, numbers, **rule)
     assert fast.dtype == data.dtype
     return np.array_equal(fast, cpu.pair_rows(data, queries, numbers, **rule, threads=None))
 
@@ -54,8 +55,8 @@ def test_gpu_and_cpu_agree_on_qm9(data_dir):
 def test_the_result_depends_neither_on_launches_nor_on_the_layout(clustered, monkeypatch):
     data = clustered(3000, 40, 20)
     rule = {"vocabulary_size": 20, "steps": 10, "seed": 3}
-    whole = gpu.pair_rows(data, data, np.arange(3000), **rule, progress=False)
     layout = gpu.KernelLayout.choose(40, 20)
+    whole = gpu.GpuPairer(gpu.Cuda(), layout).pair_rows(data, data, np.arange(3000), **rule)
     pairer = gpu.GpuPairer(gpu.Cuda(), replace(layout, warps=4, resident=1))
     monkeypatch.setattr(gpu, "_LAUNCH_SECONDS", 0.0)
     parts = [pairer.pair_rows(data, data[a:b], np.arange(a, b), **rule) for a, b in ((0, 7), (7, 3000))]

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from gpu_emulation import SMALL, Emulation, StandInForCupy, needs_compiler
+from gpu_emulation import SMALL, Emulation, StandInForCupy, equal_the_reference, needs_compiler
 
 from pairflow.pairing import oracle, rule
 from pairflow.pairing.gpu import engine as gpu
@@ -39,18 +39,6 @@ extern "C" __global__ void offsets(const int* rows, const int* columns, const in
     found[i] = at(rows[i], columns[i], column[i]);
 }
 """
-
-
-def equal_the_reference(
-    device, layout, data, vocabulary_size, steps, *, rows=slice(None), seed=0, first_row=0, queries=None
-):
-    """Whether the emulated kernels give the reference's source states for some rows of `data`, or others."""
-    queries = data[rows] if queries is None else queries
-    numbers = np.arange(len(data))[rows][: len(queries)] + first_row
-    settings = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": seed}
-    emulated = gpu.GpuPairer(device, layout).pair_rows(data, queries, numbers, **settings)
-    assert emulated.dtype == data.dtype
-    return np.array_equal(emulated, oracle.pair_rows(data, queries, numbers, **settings))
 
 
 @pytest.fixture(scope="module")
@@ -190,16 +178,14 @@ def test_cuda_asks_cupy_for_what_the_kernels_take(folder, clustered, monkeypatch
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     data = clustered(40, 70, vocabulary_size, dtype=np.int32)
     settings = {"vocabulary_size": vocabulary_size, "steps": 3, "seed": 0}
-    rows = data, data[:10], np.arange(10)
-    assert np.array_equal(
-        gpu.pair_rows(*rows, **settings, progress=False), oracle.pair_rows(*rows, **settings)
-    )
+    rows, layout = (data, data[:10], np.arange(10)), gpu.KernelLayout.choose(70, vocabulary_size)
+    emulated = gpu.GpuPairer(gpu.Cuda(), layout).pair_rows(*rows, **settings)
+    assert np.array_equal(emulated, oracle.pair_rows(*rows, **settings))
     assert cupy.launches == [
         ("pack", (2,), (256,), 0),  # 40 keys, 32 to a block
         ("walk", (8,), (256,), 256 * 20 + 32),  # four blocks on each of two multiprocessors
         ("walk", (2,), (256,), 256 * 20 + 32),  # the last two queries
     ]
-    layout = gpu.KernelLayout.choose(70, vocabulary_size)
     assert cupy.options == ("--std=c++17", "--fmad=false", *gpu.defines(layout.macros()))
     assert cupy.backend == "nvrtc"
 

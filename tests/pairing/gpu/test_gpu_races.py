@@ -10,10 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from gpu_emulation import SANITIZERS, SMALL, Sanitized, needs_compiler
+from gpu_emulation import SANITIZERS, SMALL, Sanitized, equal_the_reference, needs_compiler
 from in_ci import IN_CI
 
-from pairflow.pairing import oracle
 from pairflow.pairing.gpu import engine as gpu
 
 pytestmark = needs_compiler
@@ -45,14 +44,6 @@ def folder(tmp_path_factory):
     return folder
 
 
-def equals_the_reference(device, layout, data, vocabulary_size, *, steps=3, queries=7) -> bool:
-    """Whether the kernels give the reference's bytes for the first rows; raises what a sanitizer reports."""
-    rows = data[:queries], np.arange(len(data))[:queries]
-    settings = {"vocabulary_size": vocabulary_size, "steps": steps, "seed": 0}
-    emulated = gpu.GpuPairer(device, layout).pair_rows(data, *rows, **settings)
-    return np.array_equal(emulated, oracle.pair_rows(data, *rows, **settings))
-
-
 @pytest.mark.parametrize("sanitizer", SANITIZERS)
 @pytest.mark.parametrize(
     ("rows", "length", "vocabulary_size", "layout"),
@@ -70,7 +61,7 @@ def test_gpu_kernels_have_no_race_and_stay_in_their_memory(
     data = clustered(rows, length, vocabulary_size, dtype=np.int32)
     for backwards in (False, True):
         device = Sanitized(folder, sanitizer, backwards=backwards)
-        assert equals_the_reference(device, layout, data, vocabulary_size)
+        assert equal_the_reference(device, layout, data, vocabulary_size, 3, rows=slice(0, 7))
 
 
 def notices_without(place, folder, clustered) -> bool:
@@ -79,7 +70,7 @@ def notices_without(place, folder, clustered) -> bool:
     for backwards in (False, True):
         device = Sanitized(folder, "thread", backwards=backwards, without=place)
         try:
-            if not equals_the_reference(device, SMALL, data, 6, steps=8):
+            if not equal_the_reference(device, SMALL, data, 6, 8, rows=slice(0, 7)):
                 return True
         except AssertionError:
             return True

@@ -1,0 +1,8 @@
+import pytest
+
+import pairflow
+
+
+@pytest.fixture(scope="package")
+def digits():
+    return pairflow.load("digits", device="cpu")
