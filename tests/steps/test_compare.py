@@ -173,9 +173,9 @@ def test_a_verdict_has_the_warnings_about_the_samples_and_trainings_that_it_comp
     done, page, _ = compare(folder)
     first, *_ = done.output.splitlines()
     assert first == (
-        "In this training, pairflow against udlm, FD to the training images: better at 1 sampling step, by "
-        "8.5; warnings: pairflow: most of its samples equal training images at 1 sampling step; udlm: not "
-        "trained to the end at 1 sampling step."
+        "In this training, judged by FD to the training images, pairflow is better than udlm at 1 sampling "
+        "step, by 8.5; warnings: pairflow: most of its samples equal training images at 1 sampling step; "
+        "udlm: not trained to the end at 1 sampling step."
     )
     assert first in page
     assert "better warning about pairflow: most of its samples equal training images" in page

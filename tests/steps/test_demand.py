@@ -227,7 +227,7 @@ def test_all_columns_are_written_in_every_format(sample, made, model, done, tmp_
     assert [[*table] for table in tables] == [[*expected]] * 2
     assert all(f'"name":"{name}"' in (tmp_path / "x.html").read_text() for name in expected)
     run = sample("y.sdf", **options, **{"3d": True})
-    assert re.search(r"of the samples that reached each filter, .*--3d kept \d+\.\d%", run.stderr)
+    assert re.search(r"% valid; of these .*; of these --3d kept \d+\.\d%", run.stderr)
     for name in ("x.sdf", "y.sdf"):
         molecules = [*Chem.SDMolSupplier(str(tmp_path / name), removeHs=False)]
         assert [{*molecule.GetPropNames()} for molecule in molecules] == [{*expected} - {"name"}] * 3

@@ -384,4 +384,4 @@ def _advice(counts: Survey, settings: NewLibrary, fields: Mapping[str, Sequence[
         )
     tiny = [*counts.features.values()][-1]
     if tiny and settings.min_heavy_atoms == 1:
-        yield f"Consider --min-heavy-atoms {TINY}: {tiny:,} are smaller, such as solvents and ions."
+        yield f"Consider --min-heavy-atoms {TINY}: {tiny:,} molecules are smaller, such as solvents and ions."

@@ -53,7 +53,7 @@ class DraftCondition(NamedTuple):
         origin = "" if self.column else ", as RDKit computes it"
         what = f"{', '.join(others)} or {last}" + " values" * (not self.settings.named())
         yield (
-            f"The model also learns {name}{origin}: samples can be asked for {what}, for example by "
+            f"The model also learns {name}{origin}. To ask for samples with {what}: "
             f"`pairflow sample --condition {example}`. {sizes}"
         )
 
@@ -162,6 +162,9 @@ def suggest_columns(columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
         few = len(known) <= (len(fields) - column.reasons.count("empty")) / 2 or len(np.unique(known)) < 3
         if few and not named:
             continue
-        options.setdefault(what, []).append(f"{name}: `--condition {shlex.quote(name)}`")
+        options.setdefault(what, []).append(f"`--condition {shlex.quote(name)}`")
     for what, names in options.items():
-        yield f"Samples can be asked for {what}. {', '.join(names)}."
+        yield (
+            f"To ask for samples by {what} later, run `pairflow new` again with --force and "
+            f"{' or '.join(names)}."
+        )
