@@ -42,7 +42,7 @@ def describe_differences(
     (subject, baseline), judged = sides, f"judged by {measure}"
     if not tested:
         reasons = "; ".join(dict.fromkeys(comparison.cell.reason for comparison in comparisons))
-        text = f"{judged}, {subject} was not tested against {baseline} ({reasons}){warnings}."
+        text = f"{judged}, {subject} was not tested against {baseline}: {reasons}{warnings}."
         return begin_sentence(text, comparisons)
     parts = list[str]()
     for word in _WORDS:

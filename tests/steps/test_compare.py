@@ -89,8 +89,8 @@ def test_the_same_methods_in_two_experiments(compare, finish):
     done, page, numbers = compare(finish(), finish("b", more))
     assert done.exit_code == 0
     assert done.output == (
-        "b against a, valid of 1,024 samples: better with pairflow at 1 sampling step, by 6.0; warnings "
-        f"about 4 models: {INVALID}.\n"
+        "Judged by the number of valid molecules among 1,024 samples, b is better than a with pairflow at 1 "
+        f"sampling step, by 6.0; warnings about 4 models: {INVALID}.\n"
     )
     mean = one(numbers, "mean", experiment="a", method="pairflow", nfe=1)
     half = 4.302652729911275 * 3 / 3**0.5

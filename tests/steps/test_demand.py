@@ -583,7 +583,9 @@ def test_samples_grow_from_the_scaffolds_of_a_file_in_turn(sample, tmp_path, mad
     for text, core in zip(table.smiles, table.core, strict=True):
         [scaffold], _ = read_scaffolds(core)
         assert Chem.MolFromSmiles(text).HasSubstructMatch(scaffold.query), text
-    shares = re.search(r"from (\d+) samples \((.*)% valid; .*, --scaffold kept (.*)%\)", run.stderr).groups()
+    shares = re.search(
+        r"from (\d+) samples \((.*)% valid; of these --scaffold kept (.*)%\)", run.stderr
+    ).groups()
     drawn, valid, kept = map(float, shares)
     assert drawn * valid / 100 * kept / 100 == pytest.approx(30, abs=1)
     assert sample("y.csv", **options, raw=True).exit_code == 0

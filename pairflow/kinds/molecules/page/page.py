@@ -129,7 +129,7 @@ class MoleculesPage(KindPage):
                 text += f"Of {f'{held_out:,} ' * bool(held_out)}held-out molecules {real} are plausible."
         if is_complete(results.experiment) and "novel" in measures:
             off = measures["novel"].text(best)
-            text += f" Of its distinct molecules {off} break the rules that all of the data obey."
+            text += f" Of the different valid samples {off} break the rules that all of the data obey."
         return text
 
     def sample_command(self, root: Path, experiment: Experiment) -> str:
