@@ -376,7 +376,7 @@ def _advice(counts: Survey, settings: NewLibrary, fields: Mapping[str, Sequence[
     for name, labels in fields.items() if not settings.own_split else ():
         if all(is_held_out(label) is not None for label in labels):
             yield f"The column {name!r} holds a split. To keep it: --split-column {shlex.quote(name)}."
-    charged = counts.features["with charges, nitro groups aside"]
+    charged = counts.features["with charges, except nitro groups"]
     if counts.ions and settings.charges == "keep":
         yield (
             f"Consider --charges neutralise: {charged:,} of the molecules have charges, {counts.ions:,} of "

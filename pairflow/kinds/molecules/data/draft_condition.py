@@ -51,9 +51,10 @@ class DraftCondition(NamedTuple):
         *others, last = self.settings.labels()
         example = shlex.quote(f"{name}={last}")
         origin = "" if self.column else ", as RDKit computes it"
-        what = f"{', '.join(others)} or {last}" + " values" * (not self.settings.named())
+        what = f"{', '.join(others)} or {last}"
+        what = f"of class {what}" if self.settings.named() else f"with {what} values"
         yield (
-            f"The model also learns {name}{origin}. To ask for samples with {what}: "
+            f"The model also learns {name}{origin}. To ask for samples {what}: "
             f"`pairflow sample --condition {example}`. {sizes}"
         )
 
