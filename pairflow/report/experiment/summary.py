@@ -98,5 +98,5 @@ def _describe_cost(contents: Contents) -> str:
     for cost in contents.training_costs.get(OURS, []):
         if cost.work == "pairing" and np.isfinite(cost.share):
             seconds, share = format_duration(cost.seconds), format_percent(cost.share)
-            return f"Computing that coupling took {seconds}, {share} of the time of training {OURS}."
+            return f"Computing the pairs of {OURS} took {seconds}, {share} of the time of its training."
     return ""
