@@ -46,7 +46,7 @@ class DraftCondition(NamedTuple):
             text = self.column.summarise()
             if counts.repeats and counts.total < counts.of:
                 text += f" Equal molecules were looked for among {counts.total:,} of the rows."
-            yield text + f" These rows are listed in {unused}." * bool(len(self.column.unused()))
+            yield text + f" All these rows are listed in {unused}." * bool(len(self.column.unused()))
             sizes = _describe_classes(self.settings, self.column.at(counts.lines))
         *others, last = self.settings.labels()
         example = shlex.quote(f"{name}={last}")
@@ -158,7 +158,7 @@ def suggest_columns(columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
             named = choose_classes(column, "median", column.lines).settings.named()
         except InputError:
             continue
-        what = "the classes of a column" if named else "low, middle or high values of a column of numbers"
+        what = "of a class in a column" if named else "with low, middle or high values of a column"
         known = column.numbers[np.isfinite(column.numbers)]
         few = len(known) <= (len(fields) - column.reasons.count("empty")) / 2 or len(np.unique(known)) < 3
         if few and not named:
@@ -166,6 +166,6 @@ def suggest_columns(columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
         options.setdefault(what, []).append(f"`--condition {shlex.quote(name)}`")
     for what, names in options.items():
         yield (
-            f"To ask for samples by {what} later, run `pairflow new` again with --force and "
+            f"To ask later for samples {what}, run `pairflow new` again with --force and "
             f"{' or '.join(names)}."
         )
