@@ -66,7 +66,7 @@ PACKAGES = {
     ),
     "CuPy": Package(
         "cupy",
-        "pairing on a GPU (gpu-cuda12: driver below 580)",
+        "pairing on a GPU (with a driver below 580: pairflow[gpu-cuda12])",
         "cupy-cuda13x",
         "gpu",
         on_gpu=f"{_CUPY}assert not missing(), missing()",  # NVRTC is loaded when a kernel is compiled
@@ -163,7 +163,7 @@ def _summarise(statuses: dict[str, Finding], configuration: Path) -> Finding:
 
     absent = [name for name, status in statuses.items() if status.condition is not Condition.OK]
     present = [name for name in statuses if name not in absent]
-    parts = {"here, or pairflow downloads them": present, "not here": absent}
+    parts = {"found, or pairflow downloads them": present, "not found": absent}
     text = "; ".join(f"{what}: {', '.join(names)}" for what, names in parts.items() if names)
     text += f" (only experiments in {configuration.name} need them)"
     if not absent:
@@ -193,7 +193,7 @@ def check(package: Package, needed: bool, gpus: bool) -> Finding:
         if not absent:
             return Finding.attention(text, f"pip install --force-reinstall {package.distribution}")
         install = f'pip install "pairflow[{package.extra}]"' if package.extra else "pip install pairflow"
-        text = f"no {absent[0]}, which is needed for {package.use}"
+        text = f"{absent[0]} is not installed; it is needed for {package.use}"
         return (Finding.attention if needed else Finding.optional)(text, install)
     version = finished.stdout.splitlines()[-1] or importlib.metadata.version(package.distribution)
     requirements = map(Requirement, importlib.metadata.requires("pairflow") or [])

@@ -26,7 +26,7 @@ class Base(NamedTuple):
             and of subsets that are paired separately.
         couple: the coupling in `flow.couple` that assigns data rows to the sources of a batch.
         flows: the flows that it supports.
-        learns: what it learns from, in words for report pages.
+        learns: the noise or the pairs that it learns from, in words for report pages.
         style: the colour and marker in charts that are reserved for it, if any.
     """
 
@@ -35,7 +35,7 @@ class Base(NamedTuple):
     closed_form: bool = False
     couple: str = INDEPENDENT
     flows: tuple[str, ...] = (DISCRETE.name,)
-    learns: str = "random ones"
+    learns: str = "random sources"
     style: tuple[str, str] | None = None
 
     @property
@@ -65,7 +65,7 @@ class Base(NamedTuple):
 
 
 _BOTH, _REAL = (DISCRETE.name, CONTINUOUS.name), (CONTINUOUS.name,)
-_BY_TRANSPORT = "pairs of each batch by optimal transport"
+_BY_TRANSPORT = "each batch paired by optimal transport"
 BASES = {
     "mdlm": Base("absorbing", learns="masks", style=("purple", "D")),
     "udlm": Base("uniform", style=("blue", "s")),
@@ -79,7 +79,7 @@ BASES = {
         pairing="potentials",
         couple="semidiscrete",
         flows=_BOTH,
-        learns="new sources for every batch, by semidiscrete transport",
+        learns="sources by semidiscrete transport",
         style=("orange", "p"),
     ),
 }

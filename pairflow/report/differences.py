@@ -26,34 +26,44 @@ def count_verdicts(verdicts: Counter[str]) -> str:
 
 
 def describe_differences(
-    subject: str, grid: Grid, comparisons: Sequence[Comparison], warnings: str = "", intervals: bool = False
+    sides: tuple[str, str],
+    measure: str,
+    grid: Grid,
+    comparisons: Sequence[Comparison],
+    warnings: str = "",
+    intervals: bool = False,
 ) -> str:
-    """Say where `subject` is better or worse and by how much; if undecided, what difference would have shown.
+    """Say where the first of two `sides` is better or worse than the second by a measure, and by how much; if
+    undecided, what difference the tests would have found.
 
     With `intervals`, the sentence also has the range of the 95 % intervals of the differences.
     """
     tested = [comparison for comparison in comparisons if comparison.cell.test]
+    (subject, baseline), judged = sides, f"judged by {measure}"
     if not tested:
         reasons = "; ".join(dict.fromkeys(comparison.cell.reason for comparison in comparisons))
-        return begin_sentence(f"{subject}: not tested ({reasons}){warnings}.", comparisons)
-    parts = []
+        text = f"{judged}, {subject} was not tested against {baseline}: {reasons}{warnings}."
+        return begin_sentence(text, comparisons)
+    parts = list[str]()
     for word in _WORDS:
         same = [comparison for comparison in tested if grid.verdict(comparison.cell) == word]
         if same:
             size = _span((abs(comparison.cell.value) for comparison in same), grid)
             ends = [end for comparison in same for end in (comparison.cell.low, comparison.cell.high)]
             within = f" (95 % intervals of the differences: {_span(ends, grid, '+')})" if intervals else ""
-            parts.append(f"{word} {_locate(same, len(tested), grid.unit)}, by {size}{within}")
+            than = f" than {baseline}" * (not parts)
+            parts.append(f"{word}{than} {_locate(same, len(tested), grid.unit)}, by {size}{within}")
     undecided = [comparison for comparison in tested if not comparison.cell.decided]
-    if undecided:
-        would = _describe_limits([comparison.cell for comparison in undecided], grid)
-        if parts:
-            parts.append(f"undecided {_locate(undecided, len(tested), grid.unit)}, where {would}")
-        else:
-            family = max(comparison.cell.family for comparison in undecided)
-            over = f" (corrected over {family})" * (family > len(tested))
-            parts += [f"nothing is decided in {pluralise(len(tested), 'comparison')}{over}", would]
-    return begin_sentence(f"{subject}: {'; '.join(parts)}{warnings}.", tested)
+    would = _describe_limits([comparison.cell for comparison in undecided], grid) if undecided else ""
+    if parts and undecided:
+        parts.append(f"nothing is decided {_locate(undecided, len(tested), grid.unit)}, where {would}")
+    elif undecided:
+        family = max(comparison.cell.family for comparison in undecided)
+        over = f" (corrected for {family} tests)" * (family > len(tested))
+        count = pluralise(len(tested), "comparison")
+        nothing = f"no difference between {subject} and {baseline} is decided in {count}{over}; {would}"
+        return begin_sentence(f"{judged}, {nothing}{warnings}.", tested)
+    return begin_sentence(f"{judged}, {subject} is {'; '.join(parts)}{warnings}.", tested)
 
 
 def describe_entropies(pair: str, grid: Grid, entropies: Mapping[int, Sequence[float]]) -> str:
@@ -65,8 +75,8 @@ def describe_entropies(pair: str, grid: Grid, entropies: Mapping[int, Sequence[f
     if not nfes:
         return ""
     return (
-        f"{pair} differ in entropy at {join_steps(nfes, grid.unit)}, and perplexities can only be compared "
-        f"at equal entropy: measure several temperatures (evaluations.{grid.evaluation}.temperatures)."
+        f"{pair} differ in entropy at {join_steps(nfes, grid.unit)}. Perplexities can only be compared at "
+        f"equal entropy, so measure at several temperatures (evaluations.{grid.evaluation}.temperatures)."
     )
 
 
@@ -74,16 +84,16 @@ def begin_sentence(text: str, comparisons: Iterable[Comparison]) -> str:
     """Begin with a capital, or with `In this training` if differences are only between its trials."""
     if any(comparison.cell.over == Over.TRIALS for comparison in comparisons):
         return f"In this training, {text}"
-    return f"T{text[1:]}" if text.startswith("the ") else text  # other texts begin with a name
+    return text[0].upper() + text[1:]
 
 
 def _describe_limits(undecided: Sequence[Difference], grid: Grid) -> str:
     """Say how large the differences had to be for the undecided tests to detect them."""
     possible = [cell.visible for cell in undecided if grid.could_show(cell)]
     if not possible:
-        return "the tests could not have detected any gain"
+        return "the tests could not have found any gain"
     among = f" in {len(possible)} of them" * (len(possible) < len(undecided))
-    return f"a difference of about {_span(possible, grid)} would have shown{among}"
+    return f"the tests would have found a difference of about {_span(possible, grid)}{among}"
 
 
 def _locate(comparisons: Sequence[Comparison], total: int, unit: str) -> str:

@@ -21,18 +21,18 @@ _UNPAIRED = 0.1  # share of training rows without a pair above which models do n
 _TRAININGS = {  # flaws of trainings -> the box about them
     "unfinished": (
         "Not trained to the end.",
-        "The validation loss still fell over the last quarter of the training: {}. Raise "
-        "training.iterations. For models of pairs this loss is only a hint.",
+        "In the last quarter of the training the validation loss still fell: {}. Train longer "
+        "(training.iterations). For models of pairs this loss is only a hint.",
     ),
     "overfitted": (
         "Over-fitted.",
-        "The training loss is far below the validation loss, which no longer falls: {} of it. Use more data, "
-        "fewer iterations, a smaller network or dropout.",
+        "The validation loss no longer falls, and the training loss is far below it: {} of the validation "
+        "loss. Use more data, fewer iterations, a smaller network or dropout.",
     ),
     "unpaired": (
         "Trained on other data.",
-        "More than a tenth of the training rows have no pair: {}. Models that are trained on these pairs see "
-        "less data than other models, so the comparison is not quite fair. Add the missing pairs.",
+        "More than a tenth of the training rows have no pair: {}. Models of these pairs see less data than "
+        "other models, so the comparison is not quite fair. Add the missing pairs.",
     ),
 }
 
@@ -65,8 +65,12 @@ def _name_equals(leading: Grid, best: MethodLine, others: Sequence[MethodLine]) 
     tests = adjust(leading.test(run, (line.method, line.nfe)) for line in others)
     lines = [*zip(others, tests, strict=True)]
     open_ones = {
-        "The tests find no difference from {}.": [line for line, test in lines if test.undecided],
-        "Its difference from {} was not tested.": [line for line, test in lines if not test.test],
+        "The tests find no difference between the best method and {}.": [
+            line for line, test in lines if test.undecided
+        ],
+        "The difference between the best method and {} was not tested.": [
+            line for line, test in lines if not test.test
+        ],
     }
     text = ""
     for sentence, equal in open_ones.items():

@@ -122,11 +122,10 @@ class KindPage:
         `results.leading` is the table `leading`; its `Metric`, in METRICS of the kind, has the words.
         """
         first, things = measures[leading.metric], leading.about.real
-        real = f"{things} have {first.real}" if leading.floor else f"that of {things} was not measured"
-        return (
-            f"{name_best(leading, best, 'The')} has {leading.about.leads_as}"
-            f"{f' {leading.qualifier}' * bool(leading.qualifier)} of {first.text(best)}; {real}."
-        )
+        real = f"it is {first.real}" if leading.floor else "it was not measured"
+        measure = f"{leading.about.leads_as} {leading.qualifier}".rstrip()
+        named = name_best(leading, best).rstrip(",")
+        return f"For {named}, {measure} is {first.text(best)}; for {things} {real}."
 
     def sample_command(self, root: Path, experiment: Experiment) -> str:
         """Return the command that draws samples from the best model in `root`; empty if the kind has none."""

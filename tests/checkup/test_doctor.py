@@ -69,8 +69,8 @@ def test_this_machine_has_what_the_tests_need(folder, monkeypatch):
     for name in ("Python", "torch", "torchvision", "RDKit", "Snakemake", "results folder", "memory", "cores"):
         assert " ok " in found[name], found[name]
     others = found.pop("other data sets")
-    assert "missing (optional)  here, or pairflow downloads them: small_molecules, " in others
-    assert re.search(r"; not here: .*qm9, ", others)
+    assert "missing (optional)  found, or pairflow downloads them: small_molecules, " in others
+    assert re.search(r"; not found: .*qm9, ", others)
     assert not [name for name in found if name.startswith("data")]
     assert "\x1b" not in run.output  # no colours where there is no terminal
 
@@ -102,7 +102,9 @@ def test_an_import_that_never_ends_is_given_up(world, monkeypatch):
 
 def test_missing_old_and_unusable_packages(world, monkeypatch):
     absent = checkup.PACKAGES["SELFIES"]._replace(modules="absent_of_all")
-    missing = 'no absent_of_all, which is needed for molecules as SELFIES -> pip install "pairflow[mol'
+    missing = (
+        'absent_of_all is not installed; it is needed for molecules as SELFIES -> pip install "pairflow[mol'
+    )
     assert line(checkup.check(absent, True, False)).startswith(f"needs attention: {missing}")
     assert line(checkup.check(absent, False, False)).startswith(f"missing (optional): {missing}")
     (world / "snakemake.py").write_text("__version__ = '8.1'")

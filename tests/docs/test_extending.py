@@ -194,7 +194,7 @@ def test_a_new_kind_of_data_goes_to_a_report_and_samples(everything):
 
 def check_report(page: str) -> None:
     """The head of the page, its floor, and a picture of samples."""
-    best = r"udlm at 8 sampling steps has the readable share of 0\.\d+"
-    assert re.search(rf"{best}; real rows have 1\.0", page)
-    assert "The dotted line is the floor, the same of real barcodes: readable share 1.0" in page
+    best = r"For udlm at 8 sampling steps, the readable share is 0\.\d+"
+    assert re.search(rf"{best}; for real rows it is 1\.0", page)
+    assert "The dotted line is the floor, the value of real barcodes: readable share 1.0" in page
     assert re.search(r'<img class="pixels" src="data:image/png;[^"]+" alt="The rows of udlm, 8 steps"', page)

@@ -44,7 +44,7 @@ HOPELESS = "these molecules are not usable yet: the report says why, and what to
 )
 def test_molecules_end_with_the_best_share_and_a_command(finish, most, share, last):
     lines = finish([("udlm", 1, 2), ("udlm", 4, most - 1), ("pairflow", 1, 1), ("pairflow", 4, most)])
-    best = f"{share} of the samples of the best method, pairflow at 4 sampling steps, are valid molecules;"
+    best = f"{share} of the samples of the best method, pairflow at 4 sampling steps, are valid molecules."
     assert lines[0].startswith(best)
     warned = lines[0].endswith("Warning: under half of its samples are valid molecules.")
     assert (warned, *lines[1:]) == (most < 100, "report: results/mine/report.html", last)
@@ -64,7 +64,7 @@ def test_plausible_molecules_lead_where_they_were_measured(finish):
 def test_images_end_with_the_least_distance(finish):
     values = [("udlm", 1, 9.0), ("udlm", 4, 2.34), ("pairflow", 1, 5.0)]
     lines = finish(values, "fd", DIGITS, reference="test", extractor="classifier-0")
-    best = "The best method, udlm at 4 sampling steps, has FD to the test images of 2.3;"
+    best = "For the best method, udlm at 4 sampling steps, FD to the test images is 2.3;"
     assert lines[0].startswith(best)
     assert lines[1:] == ["report: results/mine/report.html"]
 
@@ -74,7 +74,7 @@ def test_a_small_distance_keeps_its_digits(finish):
     moons = {"flow": "continuous", "data": {"source": "two_moons", "dims": 2}, "training": training}
     moons |= {"distillation": {}, "methods": ["condot", "pairflow"]}
     lines = finish([("condot", 1, 0.4911), ("pairflow", 1, 0.00346)], "chamfer", moons, reference="train")
-    assert " to training data of 0.0035; " in lines[0]
+    assert " to training data is 0.0035; " in lines[0]
 
 
 def test_an_experiment_without_samples_has_only_a_report(finish):

@@ -86,8 +86,8 @@ def test_the_same_methods_in_two_experiments(compare, finish):
     done, page, numbers = compare(finish(), finish("b", more))
     assert done.exit_code == 0
     assert done.output == (
-        "b against a, valid of 1,024 samples: better with pairflow at 1 sampling step, by 6.0; warnings "
-        f"about 4 models: {INVALID}.\n"
+        "Judged by the number of valid molecules among 1,024 samples, b is better than a with pairflow at 1 "
+        f"sampling step, by 6.0; warnings about 4 models: {INVALID}.\n"
     )
     mean = one(numbers, "mean", experiment="a", method="pairflow", nfe=1)
     half = 4.302652729911275 * 3 / 3**0.5
@@ -170,9 +170,9 @@ def test_a_verdict_has_the_warnings_about_the_samples_and_trainings_that_it_comp
     done, page, _ = compare(folder)
     first, *_ = done.output.splitlines()
     assert first == (
-        "In this training, pairflow against udlm, FD to the training images: better at 1 sampling step, by "
-        "8.5; warnings: pairflow: most of its samples equal training images at 1 sampling step; udlm: not "
-        "trained to the end at 1 sampling step."
+        "In this training, judged by FD to the training images, pairflow is better than udlm at 1 sampling "
+        "step, by 8.5; warnings: pairflow: most of its samples equal training images at 1 sampling step; "
+        "udlm: not trained to the end at 1 sampling step."
     )
     assert first in page
     assert "better warning about pairflow: most of its samples equal training images" in page

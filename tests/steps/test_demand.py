@@ -223,7 +223,7 @@ def test_all_columns_are_written_in_every_format(sample, made, model, done, tmp_
     assert [[*table] for table in tables] == [[*expected]] * 2
     assert all(f'"name":"{name}"' in (tmp_path / "x.html").read_text() for name in expected)
     run = sample("y.sdf", **options, **{"3d": True})
-    assert re.search(r"of the samples that reached each filter, .*--3d kept \d+\.\d%", run.stderr)
+    assert re.search(r"% valid; of these .*; of these --3d kept \d+\.\d%", run.stderr)
     for name in ("x.sdf", "y.sdf"):
         molecules = [*Chem.SDMolSupplier(str(tmp_path / name), removeHs=False)]
         assert [{*molecule.GetPropNames()} for molecule in molecules] == [{*expected} - {"name"}] * 3
@@ -577,7 +577,9 @@ def test_samples_grow_from_the_scaffolds_of_a_file_in_turn(sample, tmp_path, mad
     for text, core in zip(table.smiles, table.core, strict=True):
         [scaffold], _ = read_scaffolds(core)
         assert Chem.MolFromSmiles(text).HasSubstructMatch(scaffold.query), text
-    shares = re.search(r"from (\d+) samples \((.*)% valid; .*, --scaffold kept (.*)%\)", run.stderr).groups()
+    shares = re.search(
+        r"from (\d+) samples \((.*)% valid; of these --scaffold kept (.*)%\)", run.stderr
+    ).groups()
     drawn, valid, kept = map(float, shares)
     assert drawn * valid / 100 * kept / 100 == pytest.approx(30, abs=1)
     assert sample("y.csv", **options, raw=True).exit_code == 0

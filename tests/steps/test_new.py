@@ -81,7 +81,9 @@ def test_rows_that_are_no_molecules_are_rejected_and_other_rules_are_proposed(pr
     assert ["with an R group or dummy atom", "1", "the first: line 301, '*CCO'"] in lines
     assert ["with metals", "1", "metals: reject"] in lines
     tiny = sum(Chem.MolFromSmiles(text).GetNumHeavyAtoms() < 4 for text in [*SMILES, *odd])
-    assert [f"Consider --min-heavy-atoms 4: {tiny} are smaller, such as solvents and ions."] in lines
+    assert [
+        f"Consider --min-heavy-atoms 4: {tiny} molecules are smaller, such as solvents and ions."
+    ] in lines
     charged = "3 of the molecules have charges, 2 of them because a counter-ion was removed."
     assert [f"Consider --charges neutralise: {charged}"] in lines
     run = new("a.smi", "--force", "--charges=neutralise", "--min-heavy-atoms=4", "--metals=keep")
@@ -185,7 +187,7 @@ def test_columns_of_numbers_are_named_and_become_conditions(project):
     header = "compound_id,smiles,pIC50 mean,group,comment,twice,twice"  # `twice` would be refused
     (project / "a.csv").write_text("\n".join([header, *rows]))
     run = new("a.csv")
-    for advice in ("pIC50 mean: `--condition 'pIC50 mean'`.", "group: `--condition group`."):
+    for advice in ("with --force and `--condition 'pIC50 mean'`.", "with --force and `--condition group`."):
         assert advice in run.stdout
     assert experiment(project, "a").data.condition is None
     run = made("a.csv", "--condition", "pIC50 mean", "--force")
@@ -254,7 +256,7 @@ def test_a_column_of_classes_becomes_a_condition(project, prepare, names):
     (project / "a.csv").write_text("\n".join(["smiles;group", *rows]))
     run = made("a.csv", "--condition", "group")
     assert "group: 298 of 300 rows have a class; the others: " in run.stdout
-    assert f"asked for {', '.join(names[:-1])} or {names[-1]}, for example by" in run.stdout
+    assert f"To ask for samples of class {', '.join(names[:-1])} or {names[-1]}: `" in run.stdout
     written = experiment(project, "a")
     assert written.data.condition.classes == names
     assert written.evaluations["asked"].condition == ("group=spread",)

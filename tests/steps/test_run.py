@@ -105,7 +105,7 @@ def test_a_run_prints_its_jobs_its_result_and_the_next_command(odd_project, run)
     assert {name for _, name in lines} == JOBS
     assert "rule " not in errors
     best, report, last = output.splitlines()
-    method = "the samples of udlm at 1 sampling step are valid molecules; all"
+    method = "the samples of udlm at 1 sampling step are valid molecules. All"
     assert re.match(rf"\d+(\.\d+)? % of {method}", best)
     assert report == "report: results/mini/report.html"
     command = "pairflow sample --model results/mini --count 1000 --unique --novel --out mini_samples.smi"

@@ -82,7 +82,7 @@ METRICS = {
     "judge_ppl": _text(
         "judge perplexity",
         "lowest",
-        "the judge’s perplexity",
+        "the perplexity under the judge",
         log=True,
         description="Perplexity: between how many symbols the judge hesitates, on average.",
         formula="exp(-mean over all tokens of all samples of ln p(token | tokens before it in its row))",

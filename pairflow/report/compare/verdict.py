@@ -39,10 +39,12 @@ def _judge(compared: ComparedRuns) -> Iterator[str]:
         return
     for subject in dict.fromkeys(contrast.subject for contrast in leading.contrasts):
         contrasts = [contrast for contrast in leading.contrasts if contrast.subject == subject]
-        name = _name(leading, compared) + f" of {leading.samples}" * leading.about.counted
+        label = leading.about.label
+        name = (leading.about.leads_as or label) + _name(leading, compared).removeprefix(label)
+        name += f" among {leading.samples}" * leading.about.counted
         warnings = _warn(contrasts, single=len(compared.runs) == 1)
-        title = f"{subject} against {compared.baseline}, {name}"
-        yield describe_differences(title, leading, list_comparisons(contrasts), warnings)
+        sides = subject, compared.baseline
+        yield describe_differences(sides, name, leading, list_comparisons(contrasts), warnings)
     yield from _limit(compared, leading)
     shown = [grid for grid in compared.grids if grid.about.best and grid.about.chart and grid is not leading]
     several = len(compared.evaluations) > 1
@@ -53,8 +55,8 @@ def _judge(compared: ComparedRuns) -> Iterator[str]:
         comparisons = [
             comparison for grid in counted.values() for comparison in list_comparisons(grid.contrasts)
         ]
-        counts = "; ".join(f"{name} {count_verdicts(grid.verdicts)}" for name, grid in counted.items())
-        text = f"the differences from {compared.baseline} by other measures are: {counts}."
+        counts = "; ".join(f"{name} ({count_verdicts(grid.verdicts)})" for name, grid in counted.items())
+        text = f"the comparisons with {compared.baseline} by other measures are: {counts}."
         yield begin_sentence(text, [comparison for comparison in comparisons if comparison.cell.test])
 
 
@@ -76,8 +78,8 @@ def _limit(compared: ComparedRuns, grid: ComparedGrid) -> Iterator[str]:
         if unequal := [nfe for nfe, (subject, baseline) in calls.items() if subject != baseline]:
             subject, baseline = calls[unequal[0]]
             yield (
-                f"{pair} are compared at equal steps: at {join_steps(unequal[:1])} they make {subject} "
-                f"and {baseline} calls of the network."
+                f"At equal steps, {pair} make different numbers of network calls: {subject} and {baseline} "
+                f"at {join_steps(unequal[:1])}."
             )
         if "entropy" in grids and grid.metric != "entropy":
             means = grids["entropy"].means

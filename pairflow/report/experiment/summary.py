@@ -55,12 +55,9 @@ def _compare(grid: Grid, baseline: str, contents: Contents) -> Iterator[str]:
     for method in [OURS, *(f"pairs-{name}" for name in contents.experiment.pairs)]:
         if method in tests:
             sources = "sources paired with the data" if method == OURS else "your own pairs"
-            title = (
-                f"{method}, which learns from {sources}, against {baseline}, which learns from "
-                f"{BASES[baseline].learns}, {_title(grid)}"
-            )
+            sides = f"{method} ({sources})", f"{baseline} ({BASES[baseline].learns})"
             comparisons = [Comparison("", nfe, cell) for nfe, cell in tests[method].items()]
-            text = describe_differences(title, grid, comparisons, intervals=True)
+            text = describe_differences(sides, _title(grid), grid, comparisons, intervals=True)
             pairs = {
                 nfe: [entropies[side, nfe] for side in (method, baseline)]
                 for nfe in tests[method]
@@ -86,12 +83,14 @@ def _describe_distance(contents: Contents) -> str:
     if OURS not in contents.distances:
         return ""
     length, measured = contents.data["length"], contents.couplings[OURS]["hamming_mean"]
-    meaning = "the model has less to undo"
+    meaning = "So the model has less to undo."
     if OURS in contents.independent:
-        meaning = "it is nearly independent of the data, because hardly any weight counts except a row's own"
+        meaning = (
+            "So the coupling is nearly independent of the data: hardly any weight counts except a row's own."
+        )
     return (
-        f"The {OURS} coupling leaves source and data {measured:.2f} of {length} tokens apart on average, "
-        f"where random sources would be {contents.independent_distance:.2f} apart: {meaning}."
+        f"With the {OURS} coupling a source differs from its row in {measured:.2f} of {length} tokens on "
+        f"average; random sources would differ in {contents.independent_distance:.2f}. {meaning}"
     )
 
 
@@ -99,5 +98,5 @@ def _describe_cost(contents: Contents) -> str:
     for cost in contents.training_costs.get(OURS, []):
         if cost.work == "pairing" and np.isfinite(cost.share):
             seconds, share = format_duration(cost.seconds), format_percent(cost.share)
-            return f"Computing that coupling took {seconds}, {share} of the time of training {OURS}."
+            return f"Computing the pairs of {OURS} took {seconds}, {share} of the time of its training."
     return ""

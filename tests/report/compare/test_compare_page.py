@@ -78,10 +78,10 @@ def test_what_is_undecided_says_what_would_have_shown(make_run):
     compared = compare_runs([run, raised(run, 0, "trial")])
     assert "p = 1.000 undecided; about 6.7 would show" in Document(render(compared, "c.parquet")).words()
     assert write_verdict(compared) == [
-        "In this training, b against a, valid of 1,024 samples: nothing is decided in 9 comparisons; a "
-        "difference of about 6.7 would have shown; warnings about 6 models: under half of its samples are "
-        "valid molecules.",
-        "In this training, the differences from a by other measures are: off the rules 9 undecided.",
+        "In this training, judged by the number of valid molecules among 1,024 samples, no difference "
+        "between b and a is decided in 9 comparisons; the tests would have found a difference of about 6.7; "
+        "warnings about 6 models: under half of its samples are valid molecules.",
+        "In this training, the comparisons with a by other measures are: off the rules (9 undecided).",
     ]
 
 
@@ -96,10 +96,10 @@ def test_what_equal_steps_hide_is_said(make_run):
     run = make_run(data=data, methods=("udlm", "mdlm"), correlation=None)
     compared = compare_runs([replace(run, metrics=text)])
     assert write_verdict(compared)[1:3] == [
-        "mdlm of a and udlm of a are compared at equal steps: at 1 sampling step they make 1 and 2 calls of "
-        "the network.",
-        "mdlm of a and udlm of a differ in entropy at 32 sampling steps, and perplexities can only be "
-        "compared at equal entropy: measure several temperatures (evaluations.main.temperatures).",
+        "At equal steps, mdlm of a and udlm of a make different numbers of network calls: 1 and 2 at 1 "
+        "sampling step.",
+        "mdlm of a and udlm of a differ in entropy at 32 sampling steps. Perplexities can only be compared "
+        "at equal entropy, so measure at several temperatures (evaluations.main.temperatures).",
     ]
     table = tabulate(compared.grids)
     assert set(table[table.nfe == 4].groupby("method")["calls"].first().items()) == {("mdlm", 4), ("udlm", 5)}

@@ -120,7 +120,7 @@ def test_what_is_left_at_each_stage_is_drawn_beside_held_out_molecules_and_contr
     drawn = block.details.shown["survivors"].alt
     assert all(line in drawn for line in ("udlm", "held-out molecules", "one carbon more"))
     page = render(contents)
-    for share in ("80.0 % are plausible", "of 1,000 held-out molecules 90.0 %"):
+    for share in ("80.0 % are plausible", "Of 1,000 held-out molecules 90.0 %"):
         assert share in page
 
 
@@ -133,7 +133,7 @@ def test_a_few_held_out_molecules_are_counted_and_no_line_compares_them_with_sam
     assert all(table.floor is None for table in block.tables)
     assert "held-out molecules" not in block.details.shown["survivors"].alt
     page = render(contents)
-    assert "5 of 8 held-out molecules are, too few for a comparison." in page
+    assert "5 of 8 held-out molecules are plausible: too few for a comparison." in page
     assert '<td class="real">5 of 8</td>' in page
     for wrong in ("640", "62.5 %", "dotted line"):
         assert wrong not in page, wrong

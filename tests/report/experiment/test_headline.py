@@ -46,7 +46,7 @@ def test_every_method_stands_at_its_best_steps_beside_real_data(make):
     assert [measure.heading for measure in headline.measures.values()] == headings
     assert [measure.real for measure in headline.measures.values()] == ["100.0 %", "–", "0.00 %", "100.0 %"]
     assert headline.sentence.startswith("75.0 % of the samples of the best method, pairflow at 32 sampling")
-    for said in ("25.0 % break the rules", "difference from udlm at 4 sampling steps was not tested"):
+    for said in ("25.0 % break the rules", "the best method and udlm at 4 sampling steps was not tested"):
         assert said in headline.sentence
 
 
@@ -120,8 +120,10 @@ def test_a_lead_that_no_test_shows_is_said_to_be_none(make, gap, equal):
     noise = rows.trial.map({0: 1.0, 1: -2.0, 2: 1.0}).where(rows.method == "udlm", 0.0)
     rows = rows.assign(value=rows.value + noise)
     sentence = make_headline(make(metrics=rows[(rows.method != "random") | (rows.trial == 0)])).sentence
-    assert ("The tests find no difference from udlm at 32 sampling steps." in sentence) is equal
-    assert "from random at 32 sampling steps was not tested" in sentence
+    assert (
+        "The tests find no difference between the best method and udlm at 32 sampling steps." in sentence
+    ) is equal
+    assert " and random at 32 sampling steps was not tested" in sentence
 
 
 def test_a_network_that_has_memorised_its_data_is_not_to_be_trained_longer(make):
@@ -139,7 +141,7 @@ def test_a_network_that_has_memorised_its_data_is_not_to_be_trained_longer(make)
 
 def test_of_images_the_distance_stands_beside_that_of_real_images(make_images):
     headline = make_headline(make_images())
-    best = "pairflow at 32 sampling steps, has FD to the training images of 13.5; real images have 4.8."
+    best = "pairflow at 32 sampling steps, FD to the training images is 13.5; for real images it is 4.8."
     assert best in headline.sentence
     metrics = make_images().metrics
     bare = make_headline(make_images(metrics=metrics[metrics.method != "data"]))
@@ -184,7 +186,7 @@ FALLING, RISING = [2.0, 1.5, 1.2, 1.1], [1.0, 0.9, 0.9, 1.0]
     [
         ("udlm", log(1.0, FALLING), "nelbo", "Not trained to the end.", "udlm (8.33 %)"),
         ("pairflow", log(0.3, FALLING), "nelbo", "Not trained to the end.", "pairflow (8.33 %)"),
-        ("udlm", log(0.3, RISING), "nelbo", "Over-fitted.", "udlm (30.0 %) of it"),
+        ("udlm", log(0.3, RISING), "nelbo", "Over-fitted.", "udlm (30.0 %) of the validation loss"),
         ("udlm", log(0.3, RISING), "cross_entropy", None, ""),  # this loss is no bound
         ("pairflow", log(0.3, RISING), "nelbo", None, ""),  # two losses of different noise
         ("udlm", log(0.8, [1.0, 0.9, 0.9, 0.9]), "nelbo", None, ""),

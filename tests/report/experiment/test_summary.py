@@ -14,10 +14,8 @@ from pairflow.report.headline import make_headline
 
 pytestmark = pytest.mark.usefixtures("empty_charts")
 BOTH = {"udlm": (84.0, 245.0, 437.0), "pairflow": (352.0, 498.0, 662.0)}
-SUBJECT = (
-    "In this training, pairflow, which learns from sources paired with the data, against udlm, which learns "
-    "from random ones, the number of valid molecules: "
-)
+JUDGED = "In this training, judged by the number of valid molecules, "
+OURS, BASELINE = "pairflow (sources paired with the data)", "udlm (random sources)"
 
 
 def noisy(rows: pd.DataFrame, scale: float = 1.0) -> pd.DataFrame:
@@ -29,7 +27,8 @@ def noisy(rows: pd.DataFrame, scale: float = 1.0) -> pd.DataFrame:
 def test_sentences_hold_the_numbers(make):
     """t(0.975, 2) = 4.303 standard errors are 2.15."""
     relative, quality, distance, cost = write_summary(make(metrics=noisy(make().metrics)))
-    assert relative.startswith(f"{SUBJECT}better at 1, 4 and 32 sampling steps, ")
+    better = f"{OURS} is better than {BASELINE} at 1, 4 and 32 sampling steps, "
+    assert relative.startswith(f"{JUDGED}{better}")
     assert relative.endswith("by 225.0 to 268.0 (95 % intervals of the differences: +222.8 to +270.2).")
     assert "352.0 ± 1.3 with pairflow, 183.0 ± 1.0 with random and 84.0 ± 1.0 with udlm (1,024 " in quality
     assert "9.00 of 16 tokens" in distance
@@ -39,16 +38,20 @@ def test_sentences_hold_the_numbers(make):
 @pytest.mark.parametrize(
     ("ours", "said"),
     [
-        ((35, 49, 66), "worse at 1, 4 and 32 sampling steps, by 49.0 to 371.0 ("),
+        ((35, 49, 66), f"{OURS} is worse than {BASELINE} at 1, 4 and 32 sampling steps, by 49.0 to 371.0 ("),
         ((352, 498, 66), "by 371.0 (95 % intervals of the differences: −373.2 to −368.8)."),
-        ((352, 245, 66), "undecided at 4 sampling steps, where a difference of about 2.2 would have shown."),
-        ((84, 245, 437), "nothing is decided in 3 comparisons; a difference of about 3.8 would have shown."),
+        ((352, 245, 66), "nothing is decided at 4 sampling steps, where the tests would have found a "),
+        (
+            (84, 245, 437),
+            f"no difference between {OURS} and {BASELINE} is decided in 3 comparisons; the tests would have "
+            "found a difference of about 3.8.",
+        ),
     ],
     ids=["worse", "mixed", "mixed with a tie", "ties"],
 )
 def test_the_first_sentence_says_who_is_better(make, ours, said):
     first = write_summary(make(metrics=noisy(metric_rows(BOTH | {"pairflow": ours}))))[0]
-    assert first.startswith(SUBJECT)
+    assert first.startswith(JUDGED)
     assert said in first
 
 
@@ -72,7 +75,7 @@ def test_a_coupling_that_is_no_nearer_than_random_sources_is_said_to_be_independ
         couplings={"pairflow": own | {"hamming_mean": float(distance)}, "random": make().couplings["random"]},
     )
     assert contents.independent == ["pairflow"] * independent
-    summary = next(text for text in write_summary(contents) if "coupling leaves" in text)
+    summary = next(text for text in write_summary(contents) if "coupling a source differs" in text)
     assert ("nearly independent" in summary) is independent
 
 
@@ -80,8 +83,8 @@ def test_several_seeds_are_what_is_tested(make):
     rows = metric_rows(BOTH, seeds=(0, 1, 2))
     rows["value"] += 5 * rows.seed + ((rows.method == "udlm") & (rows.seed == 2) & (rows.nfe == 4))
     relative, quality, *_ = write_summary(make(metrics=rows))
-    assert relative.startswith("pairflow, which learns from ")  # not "In this training"
-    assert "better at 4 sampling steps" in relative
+    assert relative.startswith("Judged by ")  # not "In this training"
+    assert "is better than udlm (random sources) at 4 sampling steps" in relative
     assert "357.0 ± 5.0 with pairflow" in quality
     # UDLM at one step with seed 0 only: its trials are no trainings.
     one = rows[(rows.method != "udlm") | (rows.nfe != 1) | (rows.seed == 0)]
@@ -96,16 +99,16 @@ def test_numbers_of_steps_are_whole_where_rows_without_any_have_made_them_floats
 @pytest.mark.parametrize(
     ("scale", "would"),
     [
-        (6, "a difference of about 18.6 would have shown in 1 of them"),
-        (12, "the tests could not have detected any gain"),
+        (6, "the tests would have found a difference of about 18.6 in 1 of them"),
+        (12, "the tests could not have found any gain"),
     ],
 )
 def test_a_gain_that_is_impossible_is_not_said_to_show(make_images, scale, would):
     """FD of UDLM is 84, 30, 17.5. Standard errors of 3 times t(1 - 0.05 / 4, 2) = 6.205 are 18.6."""
     rows = pd.concat([make_images().metrics.assign(trial=trial) for trial in range(3)], ignore_index=True)
     first = write_summary(make_images(metrics=noisy(rows, scale)))[0]
-    assert "better at 1 sampling step, by 70.0 (" in first
-    assert first.endswith(f"undecided at 4 and 32 sampling steps, where {would}.")
+    assert "better than udlm (random sources) at 1 sampling step, by 70.0 (" in first
+    assert first.endswith(f"nothing is decided at 4 and 32 sampling steps, where {would}.")
 
 
 def test_nan_is_not_a_number_of_molecules(make):
@@ -115,7 +118,7 @@ def test_nan_is_not_a_number_of_molecules(make):
     assert "nan" not in text
     assert "udlm" not in text
     some = noisy(metrics.assign(value=metrics.value.mask(udlm & (metrics.nfe == 4))))
-    assert "better at 1 and 32" in write_summary(make(metrics=some))[0]
+    assert "(random sources) at 1 and 32" in write_summary(make(metrics=some))[0]
 
 
 def test_masks_and_uniform_noise_are_compared_at_equal_calls(make):
@@ -126,7 +129,7 @@ def test_masks_and_uniform_noise_are_compared_at_equal_calls(make):
     contents = make(settings={"methods": ["mdlm", "udlm", "pairflow"], "evaluations": main}, metrics=rows)
     of_udlm, of_mdlm, *_ = write_summary(contents)
     assert "at 1, 2 and 3 sampling steps, by 299.0 to 497.0" in of_udlm
-    assert "better at 2 network calls" in of_mdlm
+    assert "better than mdlm (masks) at 2 network calls" in of_mdlm
     assert "worse at 3 network calls, by 50.0 (" in of_mdlm
     [block] = evaluation_blocks(contents)
     assert block.tables[0].call_rows == {"mdlm": (1, 2, 3), "udlm and pairflow": (2, 3, 4)}

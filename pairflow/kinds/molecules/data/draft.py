@@ -366,7 +366,7 @@ def _advice(counts: Survey, settings: NewLibrary, fields: Mapping[str, Sequence[
     for name, labels in fields.items() if not settings.own_split else ():
         if all(is_held_out(label) is not None for label in labels):
             yield f"The column {name!r} holds a split. To keep it: --split-column {shlex.quote(name)}."
-    charged = counts.features["with charges, nitro groups aside"]
+    charged = counts.features["with charges, except nitro groups"]
     if counts.ions and settings.charges == "keep":
         yield (
             f"Consider --charges neutralise: {charged:,} of the molecules have charges, {counts.ions:,} of "
@@ -374,4 +374,4 @@ def _advice(counts: Survey, settings: NewLibrary, fields: Mapping[str, Sequence[
         )
     tiny = [*counts.features.values()][-1]
     if tiny and settings.min_heavy_atoms == 1:
-        yield f"Consider --min-heavy-atoms {TINY}: {tiny:,} are smaller, such as solvents and ions."
+        yield f"Consider --min-heavy-atoms {TINY}: {tiny:,} molecules are smaller, such as solvents and ions."

@@ -45,14 +45,15 @@ class DraftCondition(NamedTuple):
             text = self.column.summarise()
             if counts.repeats and counts.total < counts.of:
                 text += f" Equal molecules were looked for among {counts.total:,} of the rows."
-            yield text + f" These rows are listed in {unused}." * bool(len(self.column.unused()))
+            yield text + f" All these rows are listed in {unused}." * bool(len(self.column.unused()))
             sizes = _describe_classes(self.settings, self.column.at(counts.lines))
         *others, last = self.settings.labels()
         example = shlex.quote(f"{name}={last}")
         origin = "" if self.column else ", as RDKit computes it"
-        what = f"{', '.join(others)} or {last}" + " values" * (not self.settings.named())
+        what = f"{', '.join(others)} or {last}"
+        what = f"of class {what}" if self.settings.named() else f"with {what} values"
         yield (
-            f"The model also learns {name}{origin}: samples can be asked for {what}, for example by "
+            f"The model also learns {name}{origin}. To ask for samples {what}: "
             f"`pairflow sample --condition {example}`. {sizes}"
         )
 
@@ -152,11 +153,14 @@ def suggest_columns(columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
             named = choose_classes(column, "median", column.lines).settings.named()
         except InputError:
             continue
-        what = "the classes of a column" if named else "low, middle or high values of a column of numbers"
+        what = "of a class in a column" if named else "with low, middle or high values of a column"
         known = column.numbers[np.isfinite(column.numbers)]
         few = len(known) <= (len(fields) - column.reasons.count("empty")) / 2 or len(np.unique(known)) < 3
         if few and not named:
             continue
-        options.setdefault(what, []).append(f"{name}: `--condition {shlex.quote(name)}`")
+        options.setdefault(what, []).append(f"`--condition {shlex.quote(name)}`")
     for what, names in options.items():
-        yield f"Samples can be asked for {what}. {', '.join(names)}."
+        yield (
+            f"To ask later for samples {what}, run `pairflow new` again with --force and "
+            f"{' or '.join(names)}."
+        )

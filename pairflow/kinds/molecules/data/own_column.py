@@ -291,7 +291,7 @@ class OwnColumn:
         text = f"{self.tally()}."
         if any(self.reasons):
             what = "class" if self.classes else "number"
-            text += f" Molecules without a {what} are kept, and are trained on without a value."
+            text += f" Molecules without a {what} stay in the training, without a value."
         return text + (f" {self._repeated}." if self._repeated else "")
 
     def unused(self) -> pd.DataFrame:

@@ -63,13 +63,13 @@ REMEDIES = {  # reason to reject a row -> what to do
 }
 FEATURES = {  # feature whose molecules are counted -> the rule that applies to it, or what is done
     "of several fragments": "fragments",
-    "with charges, nitro groups aside": "charges",
+    "with charges, except nitro groups": "charges",
     RADICALS: "they stay",
     "with isotope labels": "isotopes",
     "with atom maps": "the maps are dropped",
     "with stereocentres": "stereo",
     "with double bond geometry": "stereo",
-    "with stereo marks that RDKit drops": "they mark no stereocentre, or an axis, as of an allene",
+    "with stereo marks that RDKit drops": "such as the axis of an allene; both forms are one molecule",
     MIXED: "one form is kept, as drawn",
     "with R groups or dummy atoms": "dummies",
     "with metals": "metals",
@@ -197,7 +197,7 @@ def list_counts(
 
 def _list_rows(counts: Survey, data: Entry, rejects: Path) -> Iterator[tuple[str, int, str]]:
     """Yield the lines on rows, rejected ones, duplicates and FEATURES."""
-    sampled = "drawn at random; the numbers below are of these rows"
+    sampled = "drawn at random; all numbers below are of these rows"
     part = counts.total < counts.of
     listed = f"{'' if part else 'all '}are listed in {'' if rejects.parent.name else './'}{rejects}"
     yield "rows", counts.of, ""

@@ -227,9 +227,8 @@ class MoleculeDelivery(Delivery):
                 ) / len(smiles)
                 text += f" ({share:.1%} of them with the substructure {settings.prefix})"
         (_, valid), *filters = self.selection.shares().items()
-        kept = ", ".join(f"{name} kept {share:.1%}" for name, share in filters)
-        shares = f"{valid:.1%} valid" + f"; of the samples that reached each filter, {kept}" * bool(kept)
-        text += f" from {counts.total():,} samples ({shares})"
+        kept = "".join(f"; of these {name} kept {share:.1%}" for name, share in filters)
+        text += f" from {counts.total():,} samples ({valid:.1%} valid{kept})"
         if settings.template is not None:
             text += f", {self._early / counts.total():.1%} of them end within the template"
         if settings.novel or settings.like:

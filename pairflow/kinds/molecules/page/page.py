@@ -120,21 +120,21 @@ class MoleculesPage(KindPage):
     ) -> str:
         text = (
             f"{measures['valid'].text(best)} of the samples of {name_best(leading, best)} are valid "
-            "molecules; all of the data are valid."
+            "molecules. All molecules of the data are valid."
         )
         if "plausible" in measures:
             text += (
                 f" {measures['plausible'].text(best)} are plausible: different, novel, and with nothing "
-                "unusual compared with the training molecules; "
+                "unusual compared with the training molecules. "
             )
             real, held_out = measures["plausible"].real, find_held_out(results.metrics, leading.evaluation)
             if few_held_out(results.metrics, leading.evaluation):
-                text += f"{real} held-out molecules are, too few for a comparison."
+                text += f"{real} held-out molecules are plausible: too few for a comparison."
             else:
-                text += f"of {f'{held_out:,} ' * bool(held_out)}held-out molecules {real} are."
+                text += f"Of {f'{held_out:,} ' * bool(held_out)}held-out molecules {real} are plausible."
         if is_complete(results.experiment) and "novel" in measures:
             off = measures["novel"].text(best)
-            text += f" Of its distinct molecules {off} break the rules that all of the data obey."
+            text += f" Of the different valid samples {off} break the rules that all of the data obey."
         return text
 
     def sample_command(self, root: Path, experiment: Experiment) -> str:

@@ -69,12 +69,12 @@ class TextPage(KindPage):
         if differ_in_entropy(min(entropies), max(entropies)):
             limit = (
                 f" The methods’ entropies, {min(entropies):.2f} to {max(entropies):.2f} nats, differ too "
-                "much for a comparison of perplexities, so best here only means likeliest."
+                "much to compare perplexities. So “best” here only means “likeliest”."
             )
         return (
-            f"{name_best(leading, best, 'The')} writes text of perplexity "
-            f"{perplexity.text(best)} under the judge at an entropy of {entropy.text(best)} nats; held-out "
-            f"text has {perplexity.real} at {entropy.real}.{limit}"
+            f"{name_best(leading, best, 'The')} writes text with a perplexity "
+            f"of {perplexity.text(best)} under the judge and an entropy of {entropy.text(best)} nats. "
+            f"Held-out text has {perplexity.real} and {entropy.real} nats.{limit}"
         )
 
     def find_flaws(
