@@ -47,6 +47,10 @@ class Command(click.Command):
             option, similar = error.option_name, error.possibilities
             text = f"No such option '{option}'. Snakemake's options follow `--`: pairflow run qm9 -- {option}"
             raise click.NoSuchOption(option, text, similar, ctx) from None
+        except click.UsageError as error:
+            if "extra argument" in error.message:
+                error.message += ". Put quotes around a name with spaces"
+            raise
 
     def perform(self, ctx: click.Context) -> object:
         """Check the outputs, and run the command. Its errors are raised."""

@@ -154,6 +154,8 @@ def test_pairing_reads_npy_and_says_what_it_needs(step, done, rows, refused):
         ({"stepz": 3}, "No such option '--stepz'. (Did you mean"),
     ):
         refused(step("pair", out="pairs.parquet", **(rows | options)), "pair", text)
+    text = "Got unexpected extra argument (rows.npy). Put quotes around a name with spaces"
+    refused(step("pair", "rows.npy", **rows, out="pairs.parquet"), "pair", text)
     assert not Path("pairs.parquet").exists()
     for coupling in ("pairflow", "random"):
         done("pair", **rows, coupling=coupling, out=f"{coupling}.parquet")
