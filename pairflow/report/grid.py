@@ -176,7 +176,8 @@ class Grid(Generic[Row]):
         )
 
     def _find_best(self, column: Mapping[Row, Cell], nfe: int) -> list[Row]:
-        """Return the methods to mark, if there is a choice. Without tests only ties are marked together."""
+        """Return the methods to mark in `column`, the cells at one NFE; none if there is nothing to choose.
+        Without tests, only methods whose means print alike are marked together."""
         if not self.about.best or len(column) < 2:
             return []
         highest = self.about.best == "highest"
@@ -208,8 +209,9 @@ class Grid(Generic[Row]):
 
     @property
     def call_rows(self) -> dict[str, Sequence[int]]:
-        """The network calls per sample in each column, by method. Methods with the same calls share an entry;
-        if all have the same, its name is empty."""
+        """The network calls per sample in each column, by method. Methods with the same calls share an entry,
+        under their joined names; the largest group is called `other methods` if it has more than two. If all
+        methods have the same calls, the name is empty."""
         groups: dict[tuple[int, ...], list[str]] = {}
         for method in self.rows:
             if method in self.calls:
@@ -222,7 +224,8 @@ class Grid(Generic[Row]):
         return dict(zip(names if len(groups) > 1 else [""], groups, strict=False))
 
     def by_calls(self, count: Callable[[Row, int, str], int]) -> "Grid[Row]":
-        """Return the table by network calls, which `count` computes from method, NFE and evaluation."""
+        """Return the table with a column per number of network calls in place of sampling steps. `count`
+        computes the calls from method, NFE and evaluation."""
         runs = zip(self.frame.method, self.frame.nfe, strict=True)
         calls = [count(method, int(nfe), self.evaluation) for method, nfe in runs]
         return replace(self, frame=self.frame.assign(nfe=calls), unit="network call")
@@ -305,7 +308,7 @@ def few_held_out(metrics: pd.DataFrame, evaluation: str) -> int:
 
 
 def choose_digits(values: Sequence[float]) -> int:
-    """Number of decimals, 1 to 4, that shows two digits of the smallest value."""
+    """Return the number of decimals, 1 to 4, that shows two digits of the smallest value that is not 0."""
     sizes = [abs(value) for value in values if np.isfinite(value) and value]
     return int(np.clip(1 - np.floor(np.log10(min(sizes))), 1, 4)) if sizes else 1
 
