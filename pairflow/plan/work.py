@@ -111,7 +111,8 @@ def needed(
 def count_bytes(
     job: Job, experiment: config.Experiment, sizes: DatasetSize, parameters: int | None
 ) -> float | None:
-    """Estimate how many bytes a job's outputs take; None for an unknown network."""
+    """Estimate how many bytes a job's outputs take; None for the model of a network with an unknown number of
+    `parameters`."""
     rows, _ = count_draws(job)
     if "model" in job.outputs:  # raw and averaged weights in float32
         return parameters and 8.0 * parameters
