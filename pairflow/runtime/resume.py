@@ -100,7 +100,8 @@ class ResumableTable:
         work: Callable[[BlockKey], np.ndarray],
         bar: Callable[[int], AbstractContextManager] = nullcontext,
     ) -> list[np.ndarray]:
-        """Make the blocks `keys`. Returns their arrays in order, from an earlier attempt or by `work(key)`.
+        """Make the blocks `keys`, whose last number is the block's number of rows. Returns their arrays in
+        order, from an earlier attempt or by `work(key)`.
 
         `bar(rows)` is a context with a progress bar for the rows that are still to be made.
         """
@@ -238,7 +239,8 @@ def _write_array(array: np.ndarray, file: BinaryIO) -> None:
 
 
 def add_earlier_costs(spent: Path, provenance: Provenance) -> None:
-    """Add the costs in the file `spent`, of earlier attempts. If it is damaged, the total is unknown."""
+    """Add to `provenance` the costs of earlier attempts, which are in the file `spent`, if there is one. If
+    the file is damaged, the total is unknown."""
     try:
         costs = read_provenance(spent)
     except InputError:
