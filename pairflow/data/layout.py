@@ -95,9 +95,12 @@ def _split(lines: list[str], separator: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def holds_rows(record: list[str], layout: Layout) -> bool:
-    """Return whether a quoted field with several lines really holds rows of the table, because a quote in it
-    is stray. That is so if most of its lines have as many fields as a row; a comma and a space, as in a
-    sentence, do not separate fields."""
+    """Return whether a quoted field of `record` with several lines really holds rows of the table, because a
+    quote in it is stray.
+
+    That is so if most of the lines have as many fields as a row; a comma and a space, as in a sentence, do
+    not separate fields.
+    """
     separator, most = layout.separator, layout.width - 1
     lines = [line for line in split_lines(separator.join(record)) if line]
     rows = [line for line in lines if line.count(separator) == most and f"{separator} " not in line]
