@@ -262,7 +262,8 @@ DEMANDED = frozenset({"count", "nfe", "unique", "seed", *Update.model_fields})
 
 
 class CommonDemand(GuidedUpdate):
-    """Settings of samples on demand: everything that the file of samples depends on besides the model."""
+    """Settings of samples on demand, to which a kind of data may add. The file of samples depends only on
+    them and on the model."""
 
     count: int = Field(
         ge=1, le=10**8, description="Molecules, texts or images to generate. Switches to on-demand mode."
