@@ -127,8 +127,11 @@ def measure_samples(settings: Judge, samples: Path, files: TextFiles, machine: M
 
 
 def measure_floor(settings: JudgedDraws, files: TextFiles, machine: Machine) -> Measurement:
-    """Measure real text (method `data`) and the controls, each of as many rows as there are samples. Trigrams
-    of training rows are compared with held-out rows, everything else is measured on held-out rows."""
+    """Measure real text (method `data`) and the controls, each of as many rows as there are samples.
+
+    For real text, `js_trigram` compares training rows with held-out rows; its other metrics are of held-out
+    rows.
+    """
     text = RealText.read(files, settings, machine)
     held_out, train = (
         {trial: rows[drawn] for trial, drawn in draw_trials(settings, split, np.arange(len(rows)))}
