@@ -41,7 +41,8 @@ def _read(files: RowFiles, machine: Machine) -> RealRows:
 
 
 def compare_neighbours(rows: np.ndarray, real: RealRows) -> Iterator[Row]:
-    """Measure how near rows are to training rows (`nn_hamming`, `copies`), and how many are `distinct`."""
+    """Measure how near rows are to training rows (`nn_hamming`, `copies`), and the share of different rows
+    (`distinct`)."""
     distance = nearest_hamming(rows, real.train)
     yield {"metric": "nn_hamming", "value": float(distance.mean()), "reference": "train"}
     yield {"metric": "copies", "value": float((distance == 0).mean()), "reference": "train"}
