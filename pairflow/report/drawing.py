@@ -255,7 +255,8 @@ def _write_svg(figure: Figure) -> str:
 
 
 def key(look: Style | Fill, name: str) -> Markup:
-    """Draw the piece of a line or an area before an item of a legend; `name` makes its ids unique."""
+    """Draw what stands before an entry of a legend: a short line or a small area. `name` makes its ids
+    unique."""
     return _name_ids(_draw_key(look), name)
 
 

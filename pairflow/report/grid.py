@@ -231,14 +231,16 @@ class Grid(Generic[Row]):
         return replace(self, frame=self.frame.assign(nfe=calls), unit="network call")
 
     def best(self, method: Row | None = None) -> tuple[Row, int]:
-        """Return the (method, NFE) with the fewest steps within 1 % of the best, of all methods or one."""
+        """Return the (method, NFE) with the fewest steps among those whose mean is within 1 % of the best: of
+        all methods, or only of `method`."""
         means = {run: mean for run, mean in self.means.items() if method in (None, run[0])}
         return best_run(means, self.about.best == "lowest")
 
     def compare(self, baselines: Mapping[Row, Row]) -> dict[Row, dict[int, Difference]]:
         """Test all methods against their `baselines`, with Holm's correction over all these tests.
 
-        Returns a dict from method to {NFE: difference}, for each NFE at which both have values.
+        Returns a dict from method to {NFE: difference}, for each NFE at which both the method and its
+        baseline have values.
         """
         keys = [
             (method, nfe)
@@ -279,7 +281,7 @@ class Grid(Generic[Row]):
 
 
 def list_grids(metrics: pd.DataFrame, experiment: Experiment, evaluation: str) -> list[Grid]:
-    """Make the tables of an evaluation that have values, in the order of the page."""
+    """Make a table of each metric that has values in an evaluation, in the order of the page."""
     known = experiment.data.list_metrics()  # in the order of the page
     uncompared = metrics.metric.isin([name for name, about in known.items() if not about.compared])
     rows = metrics.astype(dict.fromkeys(_KEYS, "object")).fillna(dict.fromkeys(_KEYS, ""))

@@ -160,8 +160,8 @@ def describe_duration(seconds: float) -> str:
 
 
 def _largest(forecast: Forecast) -> str:
-    """Write the memory of the largest job to do, and before it the GPU memory of the largest job on a GPU, if
-    any. Jobs of unknown memory do not count."""
+    """Write the memory of the largest job to do on a CPU, and before it the GPU's memory for the largest job
+    on a GPU, if any. Jobs of unknown memory do not count."""
     most = {False: 0.0, True: 0.0}  # whether a job uses the GPU -> MiB
     for job in forecast.todo:
         cost = forecast.costs[job]

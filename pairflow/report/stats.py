@@ -174,7 +174,7 @@ def difference(ours: Values, baseline: Values) -> Difference:
 
     - paired over the seeds, if the two sides share several;
     - Welch's over the seeds, if both have several but share at most one;
-    - paired over the trials of a seed, if one side has only this seed and the other has it, too;
+    - paired over the trials of a seed, if one side has a single seed, which the other has, too;
     - Welch's over the trials, if each side has one seed, and not the same.
 
     Otherwise, or with fewer than `REPETITIONS` seeds (trials), nothing is tested, and the result says why.
