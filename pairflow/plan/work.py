@@ -35,7 +35,8 @@ class Work:
 
 
 def count_draws(job: Job, length: int = 0) -> tuple[int, float]:
-    """Count the rows of this length that a job draws from a model, and the network calls for each row."""
+    """Return how many rows, of `length` tokens, a job draws from a model, and the number of network calls for
+    each row."""
     match job.settings:
         case config.SampleSettings() | config.FlowSampleSettings() as drawn:
             rows, steps, calls = drawn.samples * drawn.trials, drawn.nfe, drawn.count_calls(drawn.nfe)
