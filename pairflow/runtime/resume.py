@@ -212,7 +212,8 @@ class BlockwiseWork:
         return None if path is None else np.load(path, allow_pickle=False)
 
     def _save(self) -> None:
-        """Write the finished blocks that are not on disk yet. Does nothing if a signal calls it in a save."""
+        """Write the finished blocks that are not on disk yet. If a signal calls it during a save, it does
+        nothing."""
         if self.saving:
             return
         self.saving = True
