@@ -152,7 +152,7 @@ def columns(
 
 
 def describe_sheets(sheets: Mapping[str | None, Mapping[str, Sequence[str]]]) -> str:
-    """Name the `columns` of a table, or of each sheet of an Excel file, and say which hold formulas."""
+    """Name the columns in `sheets`, the results of `columns`, sheet by sheet, and say which hold formulas."""
     parts = []
     for sheet, fields in sheets.items():
         names = ", ".join(map(repr, [*fields][:20]))
@@ -349,7 +349,7 @@ def _sheets(
 
 
 def _pick(rows: Iterable[Record], indices: Sequence[int]) -> Iterator[Record]:
-    """Yield only some fields of rows, empty where a row is too short."""
+    """Yield the rows with only the fields at `indices`; a field is empty where a row is too short."""
     for number, row in rows:
         yield number, [row[index] if index < len(row) else "" for index in indices]
 
