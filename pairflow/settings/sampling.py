@@ -262,8 +262,7 @@ DEMANDED = frozenset({"count", "nfe", "unique", "seed", *Update.model_fields})
 
 
 class CommonDemand(GuidedUpdate):
-    """Settings of samples on demand, to which a kind of data may add. The file of samples depends only on
-    them and on the model."""
+    """Settings of samples on demand; a kind of data may add its own."""
 
     count: int = Field(
         ge=1, le=10**8, description="Molecules, texts or images to generate. Switches to on-demand mode."
