@@ -226,7 +226,8 @@ def _merge(key: str, texts: dict[str, list[str]], modes: Iterable[str]) -> str:
 
 
 def _mode_prefix(where: list[str], modes: Iterable[str]) -> str:
-    """Return the start of a help text that holds only in some modes, such as "With --count: "."""
+    """Return the start of a help text that holds only in the modes `where`, such as "With --count: "; the
+    mode "" is without any."""
     if "" not in where:
         return f"With {' or '.join(f'--{_dashed(mode)}' for mode in where)}: "
     others = [f"--{_dashed(mode)}" for mode in modes if mode not in where]

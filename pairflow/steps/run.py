@@ -104,7 +104,7 @@ def smaller(name: str, experiment: Experiment, share: float) -> tuple[str, Exper
 
 
 def forcing(files: list[Path], arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """Return snakemake's `arguments`, with which it also makes these files again."""
+    """Return Snakemake's `arguments`, changed so that it also makes `files` again."""
     for position, argument in enumerate(arguments if files else ()):
         option, _, value = argument.partition("=")
         if option in _FORCE:  # Snakemake reads only the last of such options
