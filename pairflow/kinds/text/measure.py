@@ -100,7 +100,8 @@ class RealText:
         return _by_trial(trials, lambda rows: chain(self.measure_rows(rows), self.compare_trigrams(rows)))
 
     def measure_rows(self, rows: np.ndarray) -> Iterator[Row]:
-        """Compute the metrics that involve no held-out rows, and so can measure held-out rows as well."""
+        """Compute the metrics of rows that do not compare them with held-out rows, so that held-out rows can
+        be measured, too."""
         yield _row("judge_ppl", self.judge.perplexity(rows), extractor=self.name)
         if self.gpt2:
             value = self.gpt2.perplexity([*self._spell(rows)], rows.shape[1])
