@@ -50,7 +50,8 @@ def compare_neighbours(rows: np.ndarray, real: RealRows) -> Iterator[Row]:
 
 
 def compare_frequencies(rows: np.ndarray, real: RealRows) -> Iterator[Row]:
-    """Compare n-grams with held-out rows: `unigram_tv`, and `bigram_tv` if rows have at least two tokens."""
+    """Compare the n-gram frequencies of rows and of held-out rows: `unigram_tv`, and `bigram_tv` if rows have
+    at least two tokens."""
     for size, metric in ((1, "unigram_tv"), (2, "bigram_tv")):
         if rows.shape[1] >= size:
             value = ngram_distance(rows, real.held_out, size)
