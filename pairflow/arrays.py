@@ -50,7 +50,8 @@ def checked_tokens(tokens: ArrayLike, vocabulary_size: int, name: str = "tokens"
 def checked_pairs(
     x0: ArrayLike, x1: ArrayLike, vocabulary_size: int, names: tuple[str, str]
 ) -> list[np.ndarray]:
-    """Return sources and data (M, N) as `checked_tokens` does. Raise InputError also for different shapes."""
+    """Return sources and data (M, N) as `checked_tokens` does. Raise InputError also for different shapes;
+    `names` are what messages call the two."""
     pairs = [checked_tokens(rows, vocabulary_size, name) for rows, name in zip((x0, x1), names, strict=True)]
     shapes = [rows.shape for rows in pairs]
     if shapes[0] != shapes[1]:

@@ -139,8 +139,11 @@ def _configuration(path: Path) -> tuple[dict[str, CommonExperiment], Finding]:
 def _data(
     experiments: dict[str, CommonExperiment], own: set[str], configuration: Path, offline: bool
 ) -> Iterator[tuple[str, Finding]]:
-    """Check all data sets. Yields a name and a finding for each user's file, and for each data set that an
-    experiment in `own` needs, with these experiments; and one finding for the other data sets."""
+    """Check all data sets. Yields (name, finding) for each user's file, and for each data set that an
+    experiment in `own` needs.
+
+    These findings also name the experiments that need the data. The other data sets have one finding in all.
+    """
     users: dict[DataSource, list[str]] = {}
     for name, experiment in experiments.items():
         users.setdefault(source_of(experiment.data, configuration.parent), []).append(name)

@@ -10,7 +10,8 @@ from pairflow.settings.check import nearest
 
 
 def _of_kinds(heading: str) -> tuple[str, ...]:
-    """Return the heading and the commands of one kind of data; empty for steps of the workflow."""
+    """Return the commands of all kinds of data that the help lists under `heading`; the heading of workflow
+    steps is empty."""
     kinds = map(load_kind, KINDS)
     return tuple(name for kind in kinds for name, title in kind.steps.items() if title == heading)
 

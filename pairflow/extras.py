@@ -19,7 +19,8 @@ EXTRAS = {  # extra: the modules of its packages
 
 @contextmanager
 def named_extras() -> Iterator[None]:
-    """Raise InputError, which names the command to install it, in place of the error of a missing package."""
+    """In the block, replace the error of a missing package by an InputError with the command that installs
+    the package."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -31,8 +31,8 @@ Json = dict[str, Any]  # the content of a JSON object
 
 
 def read_bytes(path: Path, most: int) -> bytes:
-    """Return the content of a regular file, decompressed if its suffix is in PACKED, of at most `most` bytes.
-    Raise InputError for anything else.
+    """Return the content of a regular file, decompressed if its suffix is in PACKED. Raise InputError for
+    anything else, and for more than `most` bytes.
 
     A pipe is refused because opening it would block, and a device such as /dev/zero because it has no end.
     """

@@ -90,7 +90,10 @@ def replacing(folder: Path) -> Iterator[Path]:
 
 
 def _replace(folder: Path, new: Path) -> None:
-    """Move the files of `new` to `folder`, and remove listed files that are not in `new`."""
+    """Move the files of `new` to `folder`, and remove files that the folder's list has and `new` has not.
+
+    Raises InputError if a new file would overwrite one that is not as listed.
+    """
     folder.mkdir(exist_ok=True)
     written = {part.name: _entry(part) for part in new.iterdir()}
     known = _listed(folder) | {*written.values()}
@@ -130,7 +133,8 @@ def _entry(path: Path) -> str:
 
 
 def _make_folder(path: Path) -> None:
-    """Make the folder of `path`, and remove the temporary files of `path` that ended processes left there."""
+    """Make the folder of `path`, and remove the temporary files of `path` that ended processes left there.
+    Raises InputError if the folder takes no files."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path.parent).close()  # a folder such as /proc is there, but takes no file
@@ -140,7 +144,8 @@ def _make_folder(path: Path) -> None:
 
 
 def _temporary(path: Path) -> Path:
-    """Return a name in the same folder for only this process, even if containers share names and numbers."""
+    """Return the path of a temporary file for `path`, in its folder. The name is this process's own, even if
+    containers share host names and process numbers."""
     return path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}-{secrets.token_hex(4)}.partial")
 
 
@@ -210,6 +215,6 @@ def _umask() -> int:
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -28,7 +28,7 @@ class Column:
 
     Attributes:
         noun: what messages call the values.
-        fits: whether a value may have this Arrow type.
+        fits: a function that says whether values may have an Arrow type.
         width: for lists, which number is their length: `length` (in the metadata), `rows` (of the table),
             `properties` (of the condition), or a parameter in the metadata.
         lowest, highest: the bounds of numbers; tokens are also below K.

@@ -92,7 +92,7 @@ class Provenance:
 
 
 def peak_memory_mb(device: str) -> float:
-    """Peak memory in MiB: of this process on a CPU, of torch's allocator on a GPU."""
+    """Return the peak memory in MiB: of this process on a CPU, of torch's allocator on a GPU."""
     if device == "cpu":
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
     import torch

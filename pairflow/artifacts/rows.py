@@ -91,7 +91,8 @@ def _read_raw(path: Path, dtype: str | None, length: int | None) -> np.ndarray:
 
 
 def _read_archive(path: Path, column: str | None) -> "np.ndarray | torch.Tensor":
-    """Return an array of an .npz file, or a tensor of a .pt file, which may be a single one."""
+    """Return the array with the tokens (see `_chosen`) of an .npz file, or the tensor of a .pt file, which
+    may also be a single tensor without a name."""
     if path.suffix.lower() == ".npz":
         with named_when_damaged(path, "not an .npz archive of arrays of numbers"):
             with zipfile.ZipFile(path) as archive:
@@ -112,7 +113,8 @@ def _read_archive(path: Path, column: str | None) -> "np.ndarray | torch.Tensor"
 
 
 def _chosen(path: Path, names: list[str], column: str | None) -> str:
-    """Return the name of the column, or the array, that holds the tokens."""
+    """Return the name among `names` of the column, or array, with the tokens: `column`, or else the only
+    name, or `tokens`. Raises InputError unless there is exactly one with this name."""
     name = column or (names[0] if len(names) == 1 else "tokens")
     if names.count(name) != 1:
         found, example = ", ".join(map(str, names)), "input_ids" if "input_ids" in names else "NAME"
@@ -125,7 +127,11 @@ def _chosen(path: Path, names: list[str], column: str | None) -> str:
 
 @contextmanager
 def named_when_damaged(path: Path, problem: str) -> Iterator[None]:
-    """Turn any exception of a block that reads a file into an InputError with the file and the problem."""
+    """Turn any exception of a block that reads the file `path` into an InputError with the path and the
+    reason.
+
+    `problem` is the reason if nothing says more. An InputError passes as it is.
+    """
     try:
         yield
     except InputError:
@@ -149,7 +155,8 @@ def read_array(path: Path) -> np.ndarray:
 
 
 def _read_column(path: Path, name: str | None) -> np.ndarray:
-    """Return a column of lists of one length, as an array (M, N)."""
+    """Return the column with the tokens (see `_chosen`), which has lists of one length, as an array (M,
+    N)."""
     with named_when_damaged(path, "not a Parquet file, or damaged"):
         name = _chosen(path, pq.read_schema(path).names, name)
         column = pq.ParquetFile(path).read(columns=[name])[name].combine_chunks()
@@ -167,7 +174,7 @@ def _read_column(path: Path, name: str | None) -> np.ndarray:
 
 
 def read_words(path: Path, column: str) -> list[str]:
-    """Return the words (M) in a column of a .parquet file; a missing one is empty."""
+    """Return the words (M) in a column of a .parquet file; a missing word becomes an empty one."""
     if path.suffix.lower() != ".parquet":
         raise InputError(f"{path}: expected a .parquet file, which can have a column {column!r}")
     require_regular(path)

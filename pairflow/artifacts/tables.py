@@ -69,7 +69,7 @@ class Metadata:
 
     @property
     def dimensions(self) -> tuple[int, int]:
-        """(N, K) of token rows or pairs."""
+        """(N, K) of token rows or pairs; raises InputError for other files."""
         if self.length is None or self.vocabulary_size is None:
             raise InputError(f"expected token rows or pairs, found {self.kind}")
         return self.length, self.vocabulary_size
@@ -217,7 +217,7 @@ def _checksum(facts: Mapping[str, object]) -> str:
 
 
 def token_column(tokens: np.ndarray, vocabulary_size: int) -> pa.FixedSizeListArray:
-    """Token rows (M, N) as a fixed-size list column; InputError if K or a token is too large."""
+    """Return token rows (M, N) as a fixed-size list column; InputError if K or a token is too large."""
     if vocabulary_size > MAX_VOCABULARY:
         raise InputError(f"expected at most {MAX_VOCABULARY:,} symbols (K), found {vocabulary_size:,}")
     dtype = token_dtype(vocabulary_size)
@@ -251,7 +251,8 @@ def token_array(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def to_points(tokens: np.ndarray, levels: int) -> np.ndarray:
-    """Return tokens as float32 numbers from -1 (black) to 1 (white), as pixels in continuous flows."""
+    """Return tokens 0 .. `levels` - 1 as float32 numbers from -1 (black) to 1 (white), as pixels in
+    continuous flows."""
     return tokens.astype(np.float32) * np.float32(2 / (levels - 1)) - np.float32(1)
 
 

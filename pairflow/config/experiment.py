@@ -156,9 +156,13 @@ class CommonExperiment(Settings):
         return every
 
     def repeated(self, further: str) -> dict[str, dict[str, float]]:
-        """Return the values of a setting in each evaluation with a list of them, the key `further` of
-        REPEATED, and in its copies, by name: {"main": {"main": 1.0, "main_t0_7": 0.7}}. Copies that differ
-        from their evaluation in another setting are left out."""
+        """Return the values of a repeated setting in each evaluation and its copies: {"main": {"main": 1.0,
+        "main_t0_7": 0.7}}.
+
+        `further`, a key of REPEATED such as `temperatures`, is the list of further values. Evaluations
+        without this list are left out, and so are copies that differ from their evaluation in another
+        setting.
+        """
         others = {setting for key, setting in REPEATED.items() if key != further}
         return {
             name: {

@@ -123,7 +123,8 @@ def parse(text: str, path: Path, known: Mapping[str, object] = MappingProxyType(
 
 
 def _complete(values: Json, known: Mapping[str, object], origin: str | Path) -> Json:
-    """Return the values of a file with complete experiments."""
+    """Return `values`, the content of a file, with its experiments completed by `complete_likes`; unchanged
+    if it has none."""
     experiments = values.get("experiments")
     if not isinstance(experiments, dict):
         return values
@@ -156,7 +157,10 @@ def complete_likes(
 
 
 def merge(settings: object, changes: object) -> object:
-    """Return settings with changes: mappings are merged, other values replaced; null removes a key."""
+    """Return settings with changes: mappings are merged, other values replaced; null removes a key.
+
+    If a key of _CHOICES, such as `name`, gets another value, `changes` replace the whole mapping.
+    """
     if not (isinstance(settings, dict) and isinstance(changes, dict)):
         return changes
     if any(key in changes and changes[key] != settings.get(key) for key in _CHOICES):
@@ -216,7 +220,7 @@ def complete(values: Json, path: Path, origin: str | Path) -> Workflow:
 def _read_experiments(file: Path, homes: dict[str, Path], known: Mapping[str, object]) -> Json:
     """Read a file of experiments. Raises InputError unless it is valid and none of its names is in `homes`.
 
-    `homes` is a dict from the name of each experiment that has been read to its file, `known` one to its
+    For the experiments read before, `homes` is a dict from name to file, and `known` a dict from name to
     settings.
     """
     values = parse(read_text(file), file, known)

@@ -232,7 +232,8 @@ SHIPPED = frozenset(NETWORKS)  # without networks of the user's own, which join 
 
 
 def _own_or(values: object, shipped: Callable[[object], object]) -> object:
-    """Check settings of a network: of one of the user's own (`networks.own`), or else a `shipped` one."""
+    """Check settings of a network by the user's own class of that name (`networks.own`), or else by
+    `shipped`."""
     name = str(values.get("name") if isinstance(values, Mapping) else getattr(values, "name", ""))
     own = name in NETWORKS and name not in SHIPPED
     return NETWORKS[name].model_validate(values) if own else shipped(values)

@@ -15,10 +15,11 @@ _FEWEST |= {"training_rows": 20_000, "samples": 64, "count": 1000, "sources": 10
 
 
 def scaled(experiment: Experiment, share: float, rows: int) -> Json:
-    """Return the values of `experiment` with a `share` of its iterations, samples, `rows`, batch and network.
+    """Return the values of `experiment` with a `share` of its iterations, samples, training rows, batch and
+    network.
 
-    It has `rows` rows to train on. The methods stay, and so do numbers that are small already. Of the seeds
-    only the first is left.
+    `rows` is the number of training rows of `experiment`. The methods stay, and so do numbers that are small
+    already. Of the seeds only the first is left.
     """
     values = experiment.model_dump(mode="json", exclude_unset=True)
     values["description"] = f"{experiment.description}; a quick try at {100 * share:g} % of its sizes"

@@ -25,7 +25,8 @@ def training_rows(available: int, device: str) -> int | None:
 
 
 def hours(network: Json, device: str) -> float | None:
-    """Return the default hours of a training; None if `experiment` is to choose the iterations."""
+    """Return the default hours of a training; None if the function `experiment` is to choose the
+    iterations."""
     return _HOURS if device == "cpu" and network["name"] != SMALL["name"] else None
 
 

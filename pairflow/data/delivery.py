@@ -71,7 +71,8 @@ class Delivery(ABC):
 
     @abstractmethod
     def writer(self, out: Path) -> Callable[[Path, Rows], None]:
-        """Return a function of (path, rows) that writes the format of `out`; InputError if none does."""
+        """Return a function of (path, rows) that writes rows in the format of the file `out`; InputError if
+        samples cannot be written in it."""
 
     @abstractmethod
     def describer(self, quiet: bool, threads: int | None) -> Callable[[str], Mapping[str, object]]:

@@ -60,7 +60,7 @@ class RawFile:
         return self.git_blob is None or git_blob_id(self.cached_copy) == self.git_blob
 
     def fetch(self) -> Path:
-        """Return the path of the file, downloaded into the cache if need be; checks its checksum."""
+        """Return the path of the file: a copy, or a download into the cache, whose checksum is compared."""
         if path := local_copy(self.names):
             if path.is_file():
                 require_regular(path)
@@ -136,7 +136,8 @@ def _load(url: str, output_file: str, _: object, *, resumable: bool) -> None:
 
 
 def published_status(files: Sequence[RawFile], offline: bool) -> Finding:
-    """For `pairflow doctor`: whether all files are here, as a copy or in the cache, or can be downloaded."""
+    """Return for `pairflow doctor` whether all files are here, as a copy or in the cache, or can be
+    downloaded."""
     texts, missing = [], []
     for file in files:
         local = local_copy(file.names)

@@ -71,10 +71,11 @@ class Draft:
     scratch: "Draft | None" = None
 
     def fit(self, seconds: Callable[[Entry], float]) -> Entry:
-        """Return the experiment with the most iterations that fit into `hours`, by its time in seconds.
+        """Return the experiment with the most iterations that fit into `hours`. The function `seconds` says
+        how long an experiment takes.
 
-        Their number has two significant digits, and lies between FEWEST and `most`; without hours it stays as
-        drafted.
+        The number of iterations has two significant digits, and lies between FEWEST and `most`. Without hours
+        the experiment stays as drafted.
         """
         make = self.with_iterations
         if self.hours is None or make is None:

@@ -78,7 +78,8 @@ def find_layout(lines: list[str], suffix: str) -> Layout | None:
 
 
 def _is_prose(table: tuple[list[tuple[int, list[str]]], Header]) -> bool:
-    """Return whether a table of one name has further columns only because of commas (and blanks) in texts."""
+    """Return whether a table (its records and its header), whose header is one name, has further columns only
+    because of commas and blanks in texts."""
     records, header = table
     rows = [fields for _, fields in records[header.row + 1 :] if len(fields) > 1]
     spaced = sum(" " in fields[0] and fields[1].startswith(" ") for fields in rows)
@@ -86,7 +87,7 @@ def _is_prose(table: tuple[list[tuple[int, list[str]]], Header]) -> bool:
 
 
 def _split(lines: list[str], separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of the last line of each record that is not empty, and its fields."""
+    """Yield (number of its last line, its fields) for each record that is not empty."""
     reader = csv.reader(lines, delimiter=separator)
     with suppress(csv.Error):  # for an open quote
         for fields in reader:
@@ -95,9 +96,12 @@ def _split(lines: list[str], separator: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def holds_rows(record: list[str], layout: Layout) -> bool:
-    """Return whether a quoted field with several lines really holds rows of the table, because a quote in it
-    is stray. That is so if most of its lines have as many fields as a row; a comma and a space, as in a
-    sentence, do not separate fields."""
+    """Return whether a quoted field of `record` with several lines really holds rows of the table, because a
+    quote in it is stray.
+
+    That is so if most of the lines have as many fields as a row; a comma and a space, as in a sentence, do
+    not separate fields.
+    """
     separator, most = layout.separator, layout.width - 1
     lines = [line for line in split_lines(separator.join(record)) if line]
     rows = [line for line in lines if line.count(separator) == most and f"{separator} " not in line]
@@ -107,8 +111,11 @@ def holds_rows(record: list[str], layout: Layout) -> bool:
 
 
 def _choose(headers: dict[str, Header]) -> str:
-    """Choose a separator: one with which the rows have as many fields as the header; or else one that is in
-    the header; or else, for a header of one name, one with which the rows have equally many fields."""
+    """Choose a separator among the keys of `headers`, by the header that is found with each.
+
+    It is one with which the rows have as many fields as the header; or else one that is in the header; or
+    else, for a header of one name, one with which the rows have equally many fields.
+    """
     *separators, _ = headers
     best = max(separators, key=lambda key: (headers[key].agrees, headers[key].whole, headers[key].width))
     if headers[best].agrees:

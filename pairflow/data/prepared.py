@@ -71,8 +71,9 @@ class PreparedRows:
         return cls(settings.kind, train, validation, symbols, labels, labelled.condition)
 
     def write(self, files: Mapping[str, Path], settings: DataSettings, *sources: Path | None) -> None:
-        """Write both parts, and a vocabulary with the kind, N and K. `sources` are the files that they come
-        from: of all rows, and perhaps of those that are held out."""
+        """Write both parts, and a vocabulary with the kind, N and K, to `files` (paths by the stems of their
+        names). `sources` are the files that the parts come from: of all rows, and perhaps of the held-out
+        rows."""
         facts = {"kind": self.kind, "length": self.train.shape[1]}
         if self.symbols:
             facts["symbols"] = self.symbols

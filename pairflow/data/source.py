@@ -74,7 +74,8 @@ class DataSource(ABC):
 
     @abstractmethod
     def read(self, settings: Any) -> Any:
-        """Read an object with the training rows (`train`), held-out rows (`validation`) and K (`symbols`)."""
+        """Read the data. Returns an object with training rows (`train`), held-out rows (`validation`) and K
+        (`symbols`)."""
 
     def measure(self, settings: Any) -> DatasetSize:
         """Return the size of the part that an experiment trains on; files are read if `size` is not known."""
@@ -148,8 +149,9 @@ def files(
     """Return the files with these suffixes below a folder, sorted by their path in it.
 
     Other files, hidden and linked folders, and hidden files with these suffixes are added to `left_out`:
-    their paths in the folder, and the reasons. Raises InputError if there are none, or if there are so many
-    others that it must be the wrong folder, such as `/`; the message calls them `name` files.
+    their paths in the folder, and the reasons. Raises InputError if no file has such a suffix, or if there
+    are so many others that it must be the wrong folder, such as `/`; the message calls the wanted ones `name`
+    files.
     """
     root, paths, others = Path(folder), list[Path](), 0
     if not root.is_dir():

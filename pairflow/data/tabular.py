@@ -130,10 +130,12 @@ def open_table(path: Path, column: str | None = None, sheet: str | None = None) 
 def columns(
     path: Path, number: int, sheet: str | None = None
 ) -> Iterator[tuple[str | None, dict[str, list[str]]]]:
-    """Yield the columns of a table, or of each visible sheet of an Excel file, or of one `sheet`: the name of
-    the sheet, and a dict from column names to the fields in the first `number` rows. Left out are columns
-    that have neither a name nor a field, and rows with a fault, unless all rows have one. Raises InputError
-    if the file is empty."""
+    """Yield the columns of a table, or of each visible sheet of an Excel file, or of one `sheet`.
+
+    A result is the name of the sheet, and a dict from column names to the fields in the first `number` rows.
+    Left out are columns that have neither a name nor a field, and rows with a fault, unless all rows have
+    one. Raises InputError if the file is empty.
+    """
     table = None
     with _tables(path, sheet) as tables:
         for table in tables:
@@ -150,7 +152,7 @@ def columns(
 
 
 def describe_sheets(sheets: Mapping[str | None, Mapping[str, Sequence[str]]]) -> str:
-    """Name the `columns` of a table, or of each sheet of an Excel file, and say which hold formulas."""
+    """Name the columns in `sheets`, the results of `columns`, sheet by sheet, and say which hold formulas."""
     parts = []
     for sheet, fields in sheets.items():
         names = ", ".join(map(repr, [*fields][:20]))
@@ -187,8 +189,8 @@ def describe_sheet(path: Path, column: str | None = None, sheet: str | None = No
 
 @contextmanager
 def _tables(path: Path, sheet: str | None = None, hidden: bool = False) -> Iterator[Iterator[OpenTable]]:
-    """Open a file, and give its tables that are not empty: of an Excel file those on its visible sheets, with
-    `hidden` on all of them, else one."""
+    """Open a file during the block, and yield an iterator over its tables that are not empty: of an Excel
+    file those on its visible sheets (with `hidden` on all sheets, or only on one `sheet`), else one table."""
     refuse_spreadsheet(path)
     kind = FORMATS.get(suffix_of(path), "CSV")
     with opened(path, kind) as (content, raw):
@@ -312,8 +314,8 @@ def _seekable(content: BufferedReader, path: Path) -> BufferedReader | BytesIO:
 def _sheets(
     content: BufferedReader, path: Path, raw: BinaryIO, sheet: str | None, hidden: bool
 ) -> Iterator[OpenTable]:
-    """Yield the tables on the sheets of an Excel file that are visible, with `hidden` on all of them, if
-    they are not empty; or the table on one `sheet`."""
+    """Yield the tables on the sheets of an Excel file that are not empty: on all visible sheets, with
+    `hidden` on all, or on one `sheet`."""
     require_openpyxl(path)
     from openpyxl import load_workbook
 
@@ -347,7 +349,7 @@ def _sheets(
 
 
 def _pick(rows: Iterable[Record], indices: Sequence[int]) -> Iterator[Record]:
-    """Yield only some fields of rows, empty where a row is too short."""
+    """Yield the rows with only the fields at `indices`; a field is empty where a row is too short."""
     for number, row in rows:
         yield number, [row[index] if index < len(row) else "" for index in indices]
 
@@ -387,7 +389,8 @@ def _has_formulas(archive: zipfile.ZipFile) -> bool:
 
 @contextmanager
 def _named_as_excel(path: Path) -> Iterator[None]:
-    """Name the file in errors of openpyxl, of which a damaged file raises many types."""
+    """Turn the exceptions of a block that reads an Excel file, which are of many types if it is damaged, into
+    an InputError with the file."""
     try:
         yield
     except InputError:

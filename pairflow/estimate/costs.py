@@ -42,8 +42,8 @@ _LEAST = 1000  # MiB that a job asks for
 class JobCost(NamedTuple):
     """What a job costs if it has its cores or the GPU to itself; None if unknown.
 
-    `memory_mb` is that of its process, or of the GPU; `disk` is the bytes of its outputs. Numbers from
-    `GUESS` are `guessed`.
+    `memory_mb` is the memory of the job's process, or on a GPU of the GPU; `disk` is the bytes of the
+    outputs. `guessed` says that seconds and memory come from `GUESS`.
     """
 
     seconds: float | None
@@ -62,7 +62,8 @@ def job_costs(
     cores: int,
     device: str,
 ) -> dict[Job, JobCost]:
-    """Compute the cost of each job on `cores` cores; with the device cuda, jobs that can use a GPU do."""
+    """Compute the cost of each job in `table` on `cores` cores, from the `rates` of its long work. With the
+    device cuda, jobs that can use a GPU do."""
     costs, kind, shares = {}, kind_of(experiment.data), divide_cores(experiment, table, cores)
     for job in table:
         gpu = device == "cuda" and job.gpu
@@ -123,8 +124,11 @@ def _short_cost(job: Job, experiment: Experiment, sizes: DatasetSize, threads: i
 
 
 def wall_seconds(todo: Sequence[Job], costs: Mapping[Job, JobCost], cores: int) -> float:
-    """Estimate the seconds until all jobs are done: the time of the longest chain of jobs, of all CPU work on
-    `cores` cores, or of all GPU work, whichever is longest. Jobs of unknown time count as 0."""
+    """Estimate the seconds until the jobs `todo`, each after the makers of its inputs, are done.
+
+    That is the time of the longest chain of jobs, of all CPU work on `cores` cores, or of all GPU work,
+    whichever is longest. Jobs of unknown time count as 0.
+    """
     ends: dict[Path, float] = {}
     for job in todo:
         started = max((ends.get(path, 0.0) for path in job.needed), default=0.0)

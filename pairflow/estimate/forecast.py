@@ -100,8 +100,12 @@ def forecast(
 def forecast_draft(
     draft: Draft, root: Path, device: str, *, recorded: bool = False, progress: bool = True
 ) -> tuple[Entry, Forecast]:
-    """Fit the iterations of a drafted experiment to its hours; return it and its forecast on all cores. Jobs
-    of unknown time count as 0. With `recorded` nothing is measured."""
+    """Fit the iterations of a drafted experiment to its hours, and return the fitted experiment and its
+    forecast.
+
+    The forecast is for all cores of this machine. Jobs of unknown time count as 0. With `recorded` nothing is
+    measured.
+    """
     make = partial(forecast, recorded=recorded, progress=progress, fresh=True)
 
     def expect(entry: Entry, rates: dict[Work, Rate] | None = None) -> Forecast:

@@ -30,8 +30,10 @@ def measure(
     work: Work, loss: str, shape: tuple[int, ...] | None, tokens: Path | None, origin: str
 ) -> Rate | None:
     """Measure, in a new process, how long a unit of `work` takes on this machine; None if that fails.
-    `tokens` is a file of real rows, if there is one; `origin` is stored in the result: it says, in words,
-    where the rate comes from."""
+
+    `loss` is the training's loss, and `shape` the shape (C, H, W) of images. `tokens` is a file of real rows,
+    if there is one; `origin` says in words where the rate comes from, and is stored in the result.
+    """
     request = {"work": asdict(work), "loss": loss, "shape": shape, "tokens": tokens and str(tokens)}
     command = [sys.executable, "-m", "pairflow.estimate.measure", json.dumps(request)]
     threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -71,7 +73,11 @@ def main(request: dict) -> dict:
 
 
 def _pairing(work: Work, request: dict) -> tuple[probe.Step, int, dict]:
-    """Prepare pairing rows, or leading sources to them, of tokens in a file if there is one."""
+    """Prepare the work of pairing rows, or of leading sources to rows: those in a file if there is one, else
+    made-up ones.
+
+    Returns a function that does the work for a number of rows (sources), the number to measure, and no facts.
+    """
     leads, most = work.kind == "lead", work.rows
     if not leads and FLOWS[work.flow].tokens:
         most = min(most, MOST_TOKENS // work.length)
@@ -86,7 +92,11 @@ def _pairing(work: Work, request: dict) -> tuple[probe.Step, int, dict]:
 
 
 def _network(work: Work, request: dict) -> tuple[probe.Step, int, dict]:
-    """Prepare training a new model on made-up rows, or drawing from it in one step."""
+    """Prepare the work of training a new model on made-up rows, or of drawing from the model in one step.
+
+    Returns a function that does the work for a number of rows, the number to measure (a batch), and the
+    facts: the number of parameters.
+    """
     import torch
 
     from pairflow.generate.sample import trials

@@ -37,8 +37,10 @@ class Rate:
 def rates_of(
     finished: Iterable[Job], experiment: Experiment, sizes: DatasetSize, origin: str, machine: str = ""
 ) -> dict[Work, Rate]:
-    """Compute rates from the recorded seconds of finished jobs that do one kind of work. If `machine` is
-    given, only jobs that ran on it count."""
+    """Compute rates from the recorded seconds of finished jobs that do one kind of work.
+
+    `origin` says in words where the rates come from. If `machine` is given, only jobs that ran on it count.
+    """
     parts: dict[Work, list[tuple[float, float, float, int]]] = {}
     for job in finished:
         record = read_provenance(job.record)

@@ -26,7 +26,8 @@ class Call:
 
 
 def as_arguments(*arguments: object, **options: object) -> list[str]:
-    """Return arguments as words, and options by their names: True for a flag, a mapping as JSON."""
+    """Return the words of a command line: the arguments, then the options by their names. An option that is
+    True is a flag, and a mapping is written as JSON."""
     words = [str(argument) for argument in arguments]
     for key, value in options.items():
         text = json.dumps(value) if isinstance(value, Mapping) else str(value)

@@ -21,7 +21,7 @@ _MOST_THREADS = 2  # of a job of these; more have not been measured
 
 
 def jobs(root: Path, experiment: Experiment, shards: int = 1) -> list[Job]:
-    """List the jobs that the report in `root` needs, and the report; each comes after its inputs' makers.
+    """List all jobs of an experiment, each after the jobs that make its inputs; the report in `root` is last.
 
     `shards` is the number of jobs that a pairing is split into.
     """
@@ -99,7 +99,8 @@ def _seed_jobs(root: Path, experiment: Experiment, seed: int, shards: int) -> It
 
 
 def _pairing(root: Path, experiment: Experiment, name: str, seed: int, shards: int) -> Iterator[Job]:
-    """Yield the job that makes pairs, or one per shard and one that joins the shards, which then vanish."""
+    """Yield the job that makes the pairs of the coupling `name`, if it has one; with several `shards`, a job
+    for each shard, and one that joins them. Snakemake removes joined shards."""
     tokens, pairs = {"tokens": paths.data(root, "train.parquet")}, {"pairs": paths.pairs(root, seed, name)}
     job = partial(Job, settings=experiment.pair_settings(name, seed), method=name, seed=seed)
     rule = BASES[parse_method(name).base].pairing
@@ -120,7 +121,8 @@ def _pairing(root: Path, experiment: Experiment, name: str, seed: int, shards: i
 
 
 def _training(root: Path, experiment: Experiment, name: str, seed: int) -> Iterator[Job]:
-    """Yield the jobs that train one method, without its parent's (the model that it distils)."""
+    """Yield the jobs that train the method `name`. The jobs of its parent, the model that it distils, are not
+    among them."""
     job, folder = partial(Job, method=name, seed=seed, gpu=True, priority=1), paths.model(root, seed, name)
     inputs = {"validation": paths.real_rows(root, "test"), "data": paths.training_data(root, seed, name)}
     outputs = _model(root, seed, name) | {"log": folder / "log.parquet"}

@@ -16,8 +16,12 @@ from pairflow.plan.job import Job
 
 
 def require(root: Path, table: Sequence[Job]) -> None:
-    """Raise InputError that names the first file which these jobs did not make, if any, and the command that
-    makes it again. `root` is the folder of the experiment."""
+    """Raise InputError if an output was not made by its job in `table`; the report, the last job, is not
+    checked.
+
+    The message names the first such file, and the command that makes it again. `root` is the folder of the
+    experiment.
+    """
     digest_of = functools.cache(digest)
     for job in table[:-1]:  # without the report, the last job
         if found := find_other(job, digest_of):
@@ -55,7 +59,7 @@ def done(table: Sequence[Job]) -> set[Job]:
 def find_other(job: Job, digest_of: Callable[[Path], str] | None = None) -> tuple[Path, str] | None:
     """Return the first output that the job did not make with its settings, or that is damaged, and why.
 
-    With `digest_of`, a function from a path to its hash, the hashes of its inputs are compared as well.
+    With `digest_of`, a function from a path to its hash, the hashes of the job's inputs are compared as well.
     """
     for name, path in job.outputs.items():
         try:
@@ -67,7 +71,8 @@ def find_other(job: Job, digest_of: Callable[[Path], str] | None = None) -> tupl
 
 
 def _require_made_by(job: Job, name: str, path: Path, digest_of: Callable[[Path], str] | None) -> None:
-    """Raise InputError if metadata of the output `name` differ from the job: its split or its settings."""
+    """Raise InputError if the metadata of the output `name` differ from the job in the split or the settings,
+    or with `digest_of` in the hashes of inputs."""
     metadata = _read_facts(path, name)
     metadata.require_split("train" if name == "pairs" else name, path)
     parameters, inputs = metadata.parameters, metadata.inputs
@@ -87,7 +92,8 @@ def _require_made_by(job: Job, name: str, path: Path, digest_of: Callable[[Path]
 
 
 def _difference(key: str, there: object, here: object) -> tuple[str, object, object]:
-    """Return the key of the first difference between two values, and what stands there."""
+    """Return the key of the first difference between the values of `key` in a file (`there`) and in the
+    configuration (`here`), such as `training.loss`, and its two values."""
     while isinstance(there, Mapping) and isinstance(here, Mapping) and {*there} == {*here}:
         inner = next(name for name in here if there[name] != here[name])
         key, there, here = f"{key}.{inner}", there[inner], here[inner]

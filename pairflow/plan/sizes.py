@@ -26,7 +26,8 @@ def sizes(root: Path, experiment: Experiment, folder: Path) -> DatasetSize:
 
 
 def about(root: Path, experiment: Experiment) -> DatasetSize:
-    """Return the sizes of an experiment's data, or about these if they are unknown before a file is read."""
+    """Return the sizes of an experiment's data, without reading raw files: sizes that only these would tell
+    are guessed."""
     try:
         if paths.data(root, "validation.parquet").is_file():
             return sizes(root, experiment, Path())

@@ -35,7 +35,8 @@ class Work:
 
 
 def count_draws(job: Job, length: int = 0) -> tuple[int, float]:
-    """Count the rows of this length that a job draws from a model, and the network calls for each row."""
+    """Return how many rows, of `length` tokens, a job draws from a model, and the number of network calls for
+    each row."""
     match job.settings:
         case config.SampleSettings() | config.FlowSampleSettings() as drawn:
             rows, steps, calls = drawn.samples * drawn.trials, drawn.nfe, drawn.count_calls(drawn.nfe)
@@ -111,7 +112,8 @@ def needed(
 def count_bytes(
     job: Job, experiment: config.Experiment, sizes: DatasetSize, parameters: int | None
 ) -> float | None:
-    """Estimate how many bytes a job's outputs take; None for an unknown network."""
+    """Estimate how many bytes a job's outputs take; None for the model of a network with an unknown number of
+    `parameters`."""
     rows, _ = count_draws(job)
     if "model" in job.outputs:  # raw and averaged weights in float32
         return parameters and 8.0 * parameters

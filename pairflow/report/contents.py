@@ -58,8 +58,8 @@ class Contents(FinishedExperiment):
 
     @cached_property
     def likelier(self) -> dict[str, tuple[float, float, int]]:
-        """A dict from method to the share of held-out rows that are likelier under their own class than under
-        any other, that share by chance, and the number of rows; empty without classes."""
+        """A dict from method to (share of held-out rows that are likelier under their own class than under
+        any other, the share to expect by chance, number of rows); empty without classes."""
         rows = self.metrics[self.metrics.evaluation == CONDITION]
         means = rows.groupby(["method", "metric"], sort=False)["value"].mean().unstack()
         counts = rows.groupby("method", sort=False).samples.max()

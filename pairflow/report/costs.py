@@ -45,7 +45,7 @@ def training_costs(timings: pd.DataFrame, experiment: Experiment) -> dict[str, l
 
 
 def _costs(base: str, timings: pd.DataFrame, experiment: Experiment) -> list[TrainingCost]:
-    """Return the costs of a base and its distillations; the base training comes first."""
+    """Return the costs of a base's training, then of its pairing, then of each round of its distillations."""
     jobs_of_base = timings[timings.method == base]
     rounds = timings[timings.step.isin(["teach", "distill"]) & timings.method.str.startswith(f"{base}+")]
     pieces = {
@@ -59,7 +59,10 @@ def _costs(base: str, timings: pd.DataFrame, experiment: Experiment) -> list[Tra
 
 
 def _measure(method: str, work: str, jobs: pd.DataFrame, experiment: Experiment) -> TrainingCost:
-    """Sum times over the jobs of a seed, then average over seeds; seeds of unknown time are left out."""
+    """Return the cost of one piece of work from its `jobs`, rows of timings.
+
+    Times are summed over the jobs of a seed, then averaged over seeds; seeds of unknown time are left out.
+    """
     seeds = jobs.groupby("seed", dropna=False)
     times = seeds[["seconds", "device_seconds"]].sum(min_count=1)
     times = times[seeds[["seconds", "device_seconds"]].count().eq(seeds.size(), axis=0)].mean()

@@ -33,10 +33,12 @@ def describe_differences(
     warnings: str = "",
     intervals: bool = False,
 ) -> str:
-    """Say where the first of two `sides` is better or worse than the second by a measure, and by how much; if
-    undecided, what difference the tests would have found.
+    """Write a sentence that says where the first of two `sides` is better or worse than the second, and by
+    how much; if undecided, what difference the tests would have found.
 
-    With `intervals`, the sentence also has the range of the 95 % intervals of the differences.
+    `sides` are named in words, as is the `measure`: the metric of `grid`. `comparisons` are the differences
+    of the two sides, and `warnings` is text for the end of the sentence. With `intervals`, the sentence also
+    has the range of the 95 % intervals of the differences.
     """
     tested = [comparison for comparison in comparisons if comparison.cell.test]
     (subject, baseline), judged = sides, f"judged by {measure}"
@@ -69,7 +71,7 @@ def describe_differences(
 def describe_entropies(pair: str, grid: Grid, entropies: Mapping[int, Sequence[float]]) -> str:
     """Say at which NFE entropies are too different to compare perplexities; empty if there is none.
 
-    `entropies` has the mean entropies of both sides by NFE.
+    `pair` names both sides in words, and `entropies` has the mean entropies of the two by NFE.
     """
     nfes = [nfe for nfe, (one, other) in entropies.items() if differ_in_entropy(one, other)]
     if not nfes:
@@ -81,7 +83,8 @@ def describe_entropies(pair: str, grid: Grid, entropies: Mapping[int, Sequence[f
 
 
 def begin_sentence(text: str, comparisons: Iterable[Comparison]) -> str:
-    """Begin with a capital, or with `In this training` if differences are only between its trials."""
+    """Begin `text` with a capital, or with `In this training` if any of the differences is only between
+    trials."""
     if any(comparison.cell.over == Over.TRIALS for comparison in comparisons):
         return f"In this training, {text}"
     return text[0].upper() + text[1:]
@@ -97,7 +100,8 @@ def _describe_limits(undecided: Sequence[Difference], grid: Grid) -> str:
 
 
 def _locate(comparisons: Sequence[Comparison], total: int, unit: str) -> str:
-    """Write `with pairflow at 1 and 4 sampling steps`, or for many methods only `in 5 of 8 comparisons`."""
+    """Say where these `comparisons` out of `total` were made: `with pairflow at 1 and 4 sampling steps`, or
+    for many methods only `in 5 of 8 comparisons`."""
     steps: dict[str, list[int]] = {}
     for comparison in comparisons:
         steps.setdefault(comparison.method, []).append(comparison.nfe)
@@ -111,6 +115,7 @@ def _locate(comparisons: Sequence[Comparison], total: int, unit: str) -> str:
 
 
 def _span(values: Iterable[float], grid: Grid, sign: str = "") -> str:
-    """Write the smallest and the largest value, such as `2.2 to 9.1`, or `6.0` if they print alike."""
+    """Write the smallest and the largest value, such as `2.2 to 9.1`, or `6.0` if they print alike. `grid`
+    sets the decimals; `sign` is as in Python's format."""
     ends = [*values]
     return " to ".join(dict.fromkeys(grid.number(end, sign) for end in (min(ends), max(ends))))

@@ -85,7 +85,11 @@ def make_lines(
     write: Callable[[Any], Sequence[str]],
     look: Callable[[str], Style] | None = None,
 ) -> list[Line]:
-    """Make a line for each method in `rows` from columns `x` and `y`; `write` makes the texts of a point."""
+    """Make a line for each method in `rows`, from the columns named `x` and `y`.
+
+    `write` makes the texts of a point from its row, a named tuple. `look` gives a method's style (default:
+    `contrast`).
+    """
     look = look or contrast(rows.method)
     return [
         Line(method, look(method), part[x].tolist(), part[y].tolist(), [*map(write, part.itertuples())])
@@ -133,7 +137,11 @@ def line_chart(lines: Sequence[Line], x: str, y: str) -> Iterator[tuple[Figure, 
 
 
 def finish(figure: Figure, name: str, alt: str, lines: Sequence[Line] = (), named: bool = False) -> Picture:
-    """Turn a finished figure into a picture; `name` names its files, and makes its ids unique on the page."""
+    """Turn a finished figure into a picture.
+
+    `name` names its files, and makes its ids unique on the page. `alt` is the text alternative. `lines` are
+    the lines in its first axes; if `named`, their names are written at their ends.
+    """
     if named:
         _name_ends(figure.axes[0], lines)
     svg = _name_ids(_write_svg(figure), name)  # also lays the figure out, which positions need
@@ -247,7 +255,8 @@ def _write_svg(figure: Figure) -> str:
 
 
 def key(look: Style | Fill, name: str) -> Markup:
-    """Draw the piece of a line or an area before an item of a legend; `name` makes its ids unique."""
+    """Draw what stands before an entry of a legend: a short line or a small area. `name` makes its ids
+    unique."""
     return _name_ids(_draw_key(look), name)
 
 

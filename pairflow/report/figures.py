@@ -25,8 +25,8 @@ def quality(table: Grid, name: str) -> Picture:
     """Draw mean and standard deviation of a metric against the calls of the network, a line per method.
 
     If the table has no calls, each step counts as one. Counts are shown as percent of the largest number of
-    samples. The axis starts at 0, except for metrics with `log`: it is logarithmic if all their values are
-    positive.
+    samples. The vertical axis starts at 0, except for metrics with `log`: for them it is logarithmic if all
+    values are positive. `name` names the picture's files.
     """
     metric, floor = table.about, table.floor
     unit = 100 / table.frame.samples.max() if metric.counted else 1.0
@@ -61,7 +61,8 @@ def quality(table: Grid, name: str) -> Picture:
 
 
 def _describe_cell(table: Grid, cell: Cell, unit: float) -> list[str]:
-    """Write the texts that a point shows; a count appears both as a share and as in the table."""
+    """Write the texts that a point shows; a count appears both as a share and as in the table. `unit` turns
+    the metric into the axis's unit, for counts percent of the samples."""
     trials = pluralise(cell.count, "trial")
     if cell.seeds > 1:
         trials = f"{cell.seeds} seeds, {trials} in all"
@@ -75,8 +76,9 @@ def _describe_cell(table: Grid, cell: Cell, unit: float) -> list[str]:
 def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int | None, name: str) -> Picture:
     """Draw the distribution of Hamming distances for each coupling, and for independent uniform sources.
 
-    `histograms` has counts or shares (N+1,) by coupling; `vocabulary_size` is None for noise by frequency.
-    For long rows only the distances that occur are drawn, several to a bin.
+    `histograms` has counts or shares (N+1,) by coupling. Without a `vocabulary_size`, as for noise by
+    frequency, independent sources are not drawn. For long rows only the distances that occur are drawn,
+    several to a bin.
     """
     length = len(next(iter(histograms.values()))) - 1
     numbers = np.arange(length + 1)

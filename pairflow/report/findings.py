@@ -77,8 +77,8 @@ class Measure:
 class Headline:
     """The head of a page: a table of all methods, and a sentence on the best one.
 
-    `best` is the line with the best value of the first measure; `samples` is a number per trial.
-    `KindPage.headline_columns` defines the measures and their keys.
+    `best` is the line with the best value of the first measure, and `samples` the number of samples per
+    trial. `KindPage.headline_columns` defines the measures and their keys.
     """
 
     evaluation: str
@@ -110,7 +110,8 @@ class Headline:
         )
 
     def name_values(self, values: Mapping[MethodLine, float], text: Callable[[float], str]) -> str:
-        """List the methods with their values; if they are many, write only their number and the range."""
+        """List the methods with their values, which `text` writes; if they are many, write only their number
+        and the range of the values."""
         if len(values) > NAMED:
             ends = f"{text(min(values.values()))} to {text(max(values.values()))}"
             return f"{len(values)} of {len(self.lines)} methods ({ends})"
@@ -134,8 +135,10 @@ class Box(NamedTuple):
 
 
 def measure_grid(grid: Grid) -> Measure:
-    """Make a column of the headline's table from a metric, with the value of real data. A count by which
-    models are ranked is shown as a share of the samples."""
+    """Make a column of the headline's table from `grid`, with the value of real data.
+
+    A count by which models are ranked is shown as a share of the samples.
+    """
     if grid.about.leading_share:
         samples = float(grid.frame.samples.max())
         shares = {run: mean / samples for run, mean in grid.means.items()}
@@ -146,7 +149,8 @@ def measure_grid(grid: Grid) -> Measure:
 
 
 def measure_bounds(results: FinishedExperiment, leading: Grid) -> dict[str, Measure]:
-    """Make columns of the bounds on the likelihood of held-out rows; none if no rows are held out."""
+    """Make columns of the bounds on the likelihood of held-out rows, by name; none if no rows are held out.
+    `leading` says which methods and steps the columns have."""
     measures = {}
     for name, about in BOUNDS.items():
         if bounds := results.bounds.get(name):

@@ -176,7 +176,8 @@ class Grid(Generic[Row]):
         )
 
     def _find_best(self, column: Mapping[Row, Cell], nfe: int) -> list[Row]:
-        """Return the methods to mark, if there is a choice. Without tests only ties are marked together."""
+        """Return the methods to mark in `column`, the cells at one NFE; none if there is nothing to choose.
+        Without tests, only methods whose means print alike are marked together."""
         if not self.about.best or len(column) < 2:
             return []
         highest = self.about.best == "highest"
@@ -208,8 +209,9 @@ class Grid(Generic[Row]):
 
     @property
     def call_rows(self) -> dict[str, Sequence[int]]:
-        """The network calls per sample in each column, by method. Methods with the same calls share an entry;
-        if all have the same, its name is empty."""
+        """The network calls per sample in each column, by method. Methods with the same calls share an entry,
+        under their joined names; the largest group is called `other methods` if it has more than two. If all
+        methods have the same calls, the name is empty."""
         groups: dict[tuple[int, ...], list[str]] = {}
         for method in self.rows:
             if method in self.calls:
@@ -222,20 +224,23 @@ class Grid(Generic[Row]):
         return dict(zip(names if len(groups) > 1 else [""], groups, strict=False))
 
     def by_calls(self, count: Callable[[Row, int, str], int]) -> "Grid[Row]":
-        """Return the table by network calls, which `count` computes from method, NFE and evaluation."""
+        """Return the table with a column per number of network calls in place of sampling steps. `count`
+        computes the calls from method, NFE and evaluation."""
         runs = zip(self.frame.method, self.frame.nfe, strict=True)
         calls = [count(method, int(nfe), self.evaluation) for method, nfe in runs]
         return replace(self, frame=self.frame.assign(nfe=calls), unit="network call")
 
     def best(self, method: Row | None = None) -> tuple[Row, int]:
-        """Return the (method, NFE) with the fewest steps within 1 % of the best, of all methods or one."""
+        """Return the (method, NFE) with the fewest steps among those whose mean is within 1 % of the best: of
+        all methods, or only of `method`."""
         means = {run: mean for run, mean in self.means.items() if method in (None, run[0])}
         return best_run(means, self.about.best == "lowest")
 
     def compare(self, baselines: Mapping[Row, Row]) -> dict[Row, dict[int, Difference]]:
         """Test all methods against their `baselines`, with Holm's correction over all these tests.
 
-        Returns a dict from method to {NFE: difference}, for each NFE at which both have values.
+        Returns a dict from method to {NFE: difference}, for each NFE at which both the method and its
+        baseline have values.
         """
         keys = [
             (method, nfe)
@@ -276,7 +281,7 @@ class Grid(Generic[Row]):
 
 
 def list_grids(metrics: pd.DataFrame, experiment: Experiment, evaluation: str) -> list[Grid]:
-    """Make the tables of an evaluation that have values, in the order of the page."""
+    """Make a table of each metric that has values in an evaluation, in the order of the page."""
     known = experiment.data.list_metrics()  # in the order of the page
     uncompared = metrics.metric.isin([name for name, about in known.items() if not about.compared])
     rows = metrics.astype(dict.fromkeys(_KEYS, "object")).fillna(dict.fromkeys(_KEYS, ""))
@@ -305,7 +310,7 @@ def few_held_out(metrics: pd.DataFrame, evaluation: str) -> int:
 
 
 def choose_digits(values: Sequence[float]) -> int:
-    """Number of decimals, 1 to 4, that shows two digits of the smallest value."""
+    """Return the number of decimals, 1 to 4, that shows two digits of the smallest value that is not 0."""
     sizes = [abs(value) for value in values if np.isfinite(value) and value]
     return int(np.clip(1 - np.floor(np.log10(min(sizes))), 1, 4)) if sizes else 1
 

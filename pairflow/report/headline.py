@@ -60,7 +60,8 @@ def make_headline(results: FinishedExperiment) -> Headline | None:
 
 
 def _name_equals(leading: Grid, best: MethodLine, others: Sequence[MethodLine]) -> str:
-    """Name the methods that may be as good as the best, by tests at the best number of steps of each."""
+    """Write sentences that name which of `others` may be as good as the best method, by tests at the best
+    number of steps of each, and which were not tested; empty if there are none."""
     run = best.method, best.nfe
     tests = adjust(leading.test(run, (line.method, line.nfe)) for line in others)
     lines = [*zip(others, tests, strict=True)]
@@ -136,7 +137,7 @@ def find_flaws(results: FinishedExperiment, evaluation: str) -> Flaws:
 
 
 def _find_training_flaws(results: FinishedExperiment, method: str) -> Iterator[Flaw]:
-    """Find what is wrong with the training of a method.
+    """Yield the flaws of a method's training.
 
     Training and validation loss compare only if they are the same bound on the NLL, which needs new
     independent sources in every batch, and if the validation loss no longer falls.
@@ -155,7 +156,8 @@ def _find_training_flaws(results: FinishedExperiment, method: str) -> Iterator[F
 
 
 def _measure_fall(log: pd.DataFrame) -> float:
-    """Relative fall of the validation loss over the last quarter of a training; NaN if not measured."""
+    """Return the relative fall of the validation loss over the last quarter of a training; NaN if it was not
+    measured."""
     measured = log.dropna(subset="validation_nll")
     before = measured[measured.iteration <= 0.75 * log.iteration.max()]
     if before.empty:
@@ -165,6 +167,7 @@ def _measure_fall(log: pd.DataFrame) -> float:
 
 
 def end_losses(log: pd.DataFrame) -> tuple[float, float]:
-    """Mean training loss over the last tenth of the iterations, and last validation loss; NaN if missing."""
+    """Return the mean training loss over the last tenth of the iterations, and the last validation loss; NaN
+    if missing."""
     late = log[log.iteration >= 0.9 * log.iteration.max()]
     return float(late.loss.mean()), float(log.validation_nll.dropna().iloc[-1:].mean())

@@ -98,7 +98,8 @@ class KindPage:
         return None
 
     def prepare_bounds(self, root: Path, held_out: np.ndarray) -> Callable[[float], Mapping[str, float]]:
-        """Return a function from the bound on held-out rows' NLL (nats per token) to derived metrics."""
+        """Return a function from the bound on held-out rows' NLL (nats per token) to derived metrics, by
+        name. `root` is the experiment's folder, and `held_out` (V, N) the rows."""
         return lambda nll: {}
 
     # Asked by the head of the page and by the last lines of a run
@@ -136,7 +137,8 @@ class KindPage:
     def find_flaws(
         self, results: FinishedExperiment, measured: Sequence[Grid], evaluation: str
     ) -> Iterator[tuple[Run, Flaw]]:
-        """Yield each flaw of samples with its run (method, NFE)."""
+        """Yield ((method, NFE), flaw) for each flaw of an evaluation's samples; `measured` are the
+        evaluation's tables."""
         rows = results.metrics[results.metrics.metric == self.copies]
         real = rows.value[rows.method == REAL].mean()
         shares = find_means(measured, self.copies)
@@ -183,7 +185,8 @@ def name_best(leading: Grid, best: MethodLine, article: str = "the") -> str:
 
 
 def find_copies(shares: Mapping[Run, float], text: str, real: float = np.nan) -> Iterator[tuple[Run, Flaw]]:
-    """Yield a flaw for each run whose samples are mostly copies, and more often than real data are."""
+    """Yield a flaw, with this `text`, for each run whose share of copies is more than half, and more than the
+    share `real` of real data (NaN if unknown)."""
     for run, share in shares.items():
         if share > max(_COPIES, real):
             yield run, Flaw("copies", text, share)
@@ -195,7 +198,7 @@ def find_means(measured: Sequence[Grid], metric: str) -> Mapping[Run, float]:
 
 
 def choose_examples(rows: int, number: int, seed: int) -> np.ndarray:
-    """Choose `number` random ones of `rows` training rows, and return their indices."""
+    """Return the row numbers of `number` random rows out of `rows` training rows."""
     return rng.random_order(rng.stream_seed(seed, "examples"), rows)[:number]
 
 
@@ -225,7 +228,8 @@ def draw_between(x0: np.ndarray, x1: np.ndarray, seed: int, times: tuple[float, 
 
 
 def name_rows(root: Path, samples: Samples, shown: int | None) -> dict[str, np.ndarray]:
-    """Return the first training rows (named `data`) and samples (`udlm, 4 steps`): a dict to rows (B, N)."""
+    """Return the first `shown` training rows (named `data`), and the first samples of each method and NFE
+    (named as `udlm, 4 steps`): a dict to rows (B, N). None shows all."""
     table, _ = read_table(paths.data(root, "train.parquet"), "tokens", "vectors")
     named = {"data": token_array(table[name_column(table)])} | {
         f"{method}, {pluralise(nfe, 'step')}": rows

@@ -83,8 +83,10 @@ def sums(forecast: Forecast) -> str:
 
 
 def outset(forecast: Forecast, usable_mb: float) -> list[str]:
-    """Write a line on what the jobs to do will take, and a warning if one needs more memory than the machine
-    has. Empty if all jobs are done."""
+    """Write a line on what the jobs to do will take; empty if all jobs are done.
+
+    A second line warns if a job on the CPU needs more than `usable_mb`, the machine's memory in MiB.
+    """
     if not forecast.todo:
         return []
     gpu = " and a GPU" * (forecast.device == "cuda")
@@ -117,8 +119,8 @@ def expect(
 ) -> str:
     """Write how long a new experiment takes on this machine, and how its number of iterations was chosen.
 
-    With `hours`, it was chosen to fit into that time, unless it is about `most`, above which samples got
-    worse. `name` is None for an experiment that is not written to a file.
+    If `hours` is given, `iterations` was chosen to fit into this time, but not above `most`: in tests, more
+    iterations made samples worse. `name` is None for an experiment that is not written to a file.
     """
     text = f"Time: {wall_time(forecast)}; it may take half or twice as long."
     if name:
@@ -158,8 +160,8 @@ def describe_duration(seconds: float) -> str:
 
 
 def _largest(forecast: Forecast) -> str:
-    """Write the memory of the largest job to do, of the jobs whose memory is known: on the GPU it is the
-    GPU's."""
+    """Write the memory of the largest job to do on a CPU, and before it the GPU's memory for the largest job
+    on a GPU, if any. Jobs of unknown memory do not count."""
     most = {False: 0.0, True: 0.0}  # whether a job uses the GPU -> MiB
     for job in forecast.todo:
         cost = forecast.costs[job]

@@ -99,7 +99,7 @@ def observe(values: Values) -> tuple[list[float], Over]:
 
 
 def group_by_seed(rows: pd.DataFrame) -> dict[int, dict[int, float]]:
-    """Turn rows with columns seed, value and optionally trial into `Values`, without NaN."""
+    """Turn rows with columns seed, value and optionally trial into {seed: {trial: value}}, without NaN."""
     known = rows["value"].notna().to_numpy()  # dropna is slow, and pages have hundreds of groups
     seeds, numbers = (rows[name].to_numpy()[known] for name in ("seed", "value"))
     trials = rows["trial"].to_numpy()[known] if "trial" in rows else np.array([None])
@@ -174,7 +174,7 @@ def difference(ours: Values, baseline: Values) -> Difference:
 
     - paired over the seeds, if the two sides share several;
     - Welch's over the seeds, if both have several but share at most one;
-    - paired over the trials of a seed, if one side has only this seed and the other has it, too;
+    - paired over the trials of a seed, if one side has a single seed, which the other has, too;
     - Welch's over the trials, if each side has one seed, and not the same.
 
     Otherwise, or with fewer than `REPETITIONS` seeds (trials), nothing is tested, and the result says why.
@@ -264,7 +264,8 @@ def _variance(observations: Sequence[float]) -> float:
 
 
 def _pooled(seeds: Sequence[Sequence[float]]) -> float:
-    """Return the deviation between trials of a seed, pooled over all seeds with several trials."""
+    """Return the standard deviation between trials of a seed, pooled over the seeds with several trials; NaN
+    if there are none. `seeds` has the trials' values of each seed."""
     several = [trials for trials in seeds if len(trials) > 1]
     if not several:
         return np.nan

@@ -20,9 +20,10 @@ _FOLDER = Path(__file__).parent
 def make_environment(*folders: Path, metrics: Mapping[str, Metric] = {}) -> jinja2.Environment:
     """Make the environment for templates of this folder, of the kinds of data, and of `folders`.
 
-    Undefined names in a template are errors. One environment serves one page. Its filter `entry` returns the
-    name of a metric's entry in the page's glossary, empty if the metric has no description, and collects the
-    entries in `asked`. The metrics are these and `SHARED`."""
+    Undefined names in a template are errors. One environment serves one page. The page's glossary has entries
+    for `metrics` and `SHARED`. The filter `entry` returns the name of a metric's entry, empty if the metric
+    has no description, and collects the entries in `asked`.
+    """
     entries = {name: entry for entry in list_entries({**SHARED, **metrics}) for name in entry[0]}
     asked: dict[str, tuple[list[str], Metric]] = {}
 

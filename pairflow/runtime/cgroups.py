@@ -10,9 +10,9 @@ GROUPS, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 def read_limits(controller: str, unified: str, *older: str) -> Iterator[list[int]]:
     """Yield the numbers of a limit in each control group of this process, from its own up to the root.
 
-    Control groups of version 2 have it in the file `unified`, and of version 1 in the files `older`, with one
-    number in each. A group without this limit yields nothing. In a container the path of its group may be the
-    host's, so that only the root is there.
+    `controller` is what is limited, such as `memory`. Control groups of version 2 have the limit in the file
+    `unified`, and of version 1 in the files `older`, with one number in each. A group without this limit
+    yields nothing. In a container the path of its group may be the host's, so that only the root is there.
     """
     with suppress(OSError):
         for line in OWN.read_text().splitlines():

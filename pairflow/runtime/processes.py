@@ -17,7 +17,8 @@ _WAITING = 3  # chunks per process that are read ahead
 
 
 def map_chunks(work: Callable[[Chunk], Result], chunks: Iterable[Chunk], processes: int) -> Iterator[Result]:
-    """Yield `work(chunk)` for each chunk, in order. With one process it runs in this one.
+    """Yield `work(chunk)` for each chunk, in order, from several processes; with one, from the current
+    process.
 
     Functions, chunks and results travel between processes, so that they must be picklable. The processes
     start with the first chunk, which takes about two seconds. They do not import the main module, so that a
@@ -43,7 +44,7 @@ def map_chunks(work: Callable[[Chunk], Result], chunks: Iterable[Chunk], process
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """In the block, the main module is an empty one."""
+    """Replace the main module by an empty one during the block."""
     main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
     try:
         yield

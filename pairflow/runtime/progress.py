@@ -40,8 +40,10 @@ _called = False  # whether a Python function shows the bars, and no command
 
 @contextmanager
 def bars_of_a_function() -> Iterator[None]:
-    """Show the bars in the block only after a second, and only in a terminal or a notebook. It is also a
-    decorator, for functions that users call in Python."""
+    """Show the bars in the block only after a second, and only in a terminal or a notebook.
+
+    Also a decorator, for functions that users call in Python.
+    """
     global _called
     before, _called = _called, True
     try:
@@ -113,9 +115,10 @@ def announced_compilation(notice: str, *, quiet: bool = False) -> Iterator[None]
 
 @contextmanager
 def network_bar(network: "nn.Module", calls: int, quiet: bool, rows: int) -> Iterator[None]:
-    """Show a bar during the block, which counts to `rows` samples: it moves within batches, too.
+    """Show a bar during the block that counts to `rows` samples, and moves with each call of `network`.
 
-    Each of a sample's `calls` network calls is a part of it; absorbing noise needs fewer calls.
+    A call counts as the part 1 / `calls` of the samples in it. With absorbing noise, which needs fewer calls,
+    the bar may not reach its end.
     """
     with bar(total=rows, unit="row", unit_scale=True, quiet=quiet) as rows_bar:
 

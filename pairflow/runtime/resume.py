@@ -100,7 +100,8 @@ class ResumableTable:
         work: Callable[[BlockKey], np.ndarray],
         bar: Callable[[int], AbstractContextManager] = nullcontext,
     ) -> list[np.ndarray]:
-        """Make the blocks `keys`. Returns their arrays in order, from an earlier attempt or by `work(key)`.
+        """Make the blocks `keys`, whose last number is the block's number of rows. Returns their arrays in
+        order, from an earlier attempt or by `work(key)`.
 
         `bar(rows)` is a context with a progress bar for the rows that are still to be made.
         """
@@ -211,7 +212,8 @@ class BlockwiseWork:
         return None if path is None else np.load(path, allow_pickle=False)
 
     def _save(self) -> None:
-        """Write the finished blocks that are not on disk yet. Does nothing if a signal calls it in a save."""
+        """Write the finished blocks that are not on disk yet. If a signal calls it during a save, it does
+        nothing."""
         if self.saving:
             return
         self.saving = True
@@ -238,7 +240,8 @@ def _write_array(array: np.ndarray, file: BinaryIO) -> None:
 
 
 def add_earlier_costs(spent: Path, provenance: Provenance) -> None:
-    """Add the costs in the file `spent`, of earlier attempts. If it is damaged, the total is unknown."""
+    """Add to `provenance` the costs of earlier attempts, which are in the file `spent`, if there is one. If
+    the file is damaged, the total is unknown."""
     try:
         costs = read_provenance(spent)
     except InputError:

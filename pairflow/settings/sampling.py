@@ -262,7 +262,7 @@ DEMANDED = frozenset({"count", "nfe", "unique", "seed", *Update.model_fields})
 
 
 class CommonDemand(GuidedUpdate):
-    """Settings of samples on demand: everything that the file of samples depends on besides the model."""
+    """Settings of samples on demand; a kind of data may add its own."""
 
     count: int = Field(
         ge=1, le=10**8, description="Molecules, texts or images to generate. Switches to on-demand mode."

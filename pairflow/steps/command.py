@@ -131,7 +131,8 @@ def _one_line(message: str) -> str:
 def step(
     settings: type[Settings] | None = None, **modes: type[Settings]
 ) -> Callable[[Callable], click.Command]:
-    """Decorator that makes a function a click command. Its first argument becomes the checked `settings`.
+    """Return a decorator that makes a function a click command, with the checked `settings` as its first
+    argument.
 
     `modes` are alternative settings classes, each selected by the option of that name, such as `--count`.
     """
@@ -172,7 +173,8 @@ def step(
 
 
 def setting_options(settings: type[Settings]) -> Callable:
-    """Decorator that adds an option per setting, for values that are not the step's own `settings`."""
+    """Return a decorator that adds an option per setting, for values that are not the step's own
+    `settings`."""
     return together(*(_option(key, info, _help(info)) for key, (_, info) in _fields(settings).items()))
 
 
@@ -209,7 +211,8 @@ def _name(function: Callable) -> str:
 
 
 def _options(settings: type[Settings], modes: dict[str, type[Settings]]) -> dict[str, tuple[FieldInfo, str]]:
-    """Return a dict from option name to its field and its help, which says what it means in which mode."""
+    """Return a dict from option name to (its field, its help); the help says in which modes the option has
+    which meaning."""
     helps: dict[str, dict[str, list[str]]] = {}  # option -> text -> its modes; the mode "" is without any
     fields: dict[str, FieldInfo] = {}
     for mode, model in {"": settings, **modes}.items():
@@ -227,7 +230,8 @@ def _merge(key: str, texts: dict[str, list[str]], modes: Iterable[str]) -> str:
 
 
 def _mode_prefix(where: list[str], modes: Iterable[str]) -> str:
-    """Return the start of a help text that holds only in some modes, such as "With --count: "."""
+    """Return the start of a help text that holds only in the modes `where`, such as "With --count: "; the
+    mode "" is without any."""
     if "" not in where:
         return f"With {' or '.join(f'--{_dashed(mode)}' for mode in where)}: "
     others = [f"--{_dashed(mode)}" for mode in modes if mode not in where]

@@ -93,7 +93,8 @@ def main(
 
 
 def _forecast(draft: Draft, root: Path, device: str, estimate: bool, quiet: bool) -> "Iterator[Forecasted]":
-    """Yield the draft, its experiment and their forecast; and the same of the draft without a start."""
+    """Yield (draft, its fitted experiment, the forecast), and the same for the draft without a model to start
+    from, if there is one."""
     from pairflow.estimate.forecast import forecast_draft
 
     for each in (draft, draft.scratch):
@@ -131,7 +132,8 @@ def _write(configuration: Path, target: Path, experiment: Entry, draft: Draft, f
 
 
 def _start(parent: Path | None, configuration: Path) -> tuple[Path | None, str]:
-    """Return the folder of the model to start from, if any, and its name in the experiment, or NO_START."""
+    """Return the folder of the model to start from, if any, and its name or path in the experiment: NO_START
+    if the user refuses a model, empty if none was named."""
     if parent is None or str(parent) == NO_START:
         return None, NO_START if parent else ""
     return parent, published.name_of(parent) or relative(parent, configuration)

@@ -83,7 +83,8 @@ out = functools.partial(click.option, type=Output(), required=True)
 
 
 def out_folder(name: str, text: str) -> Callable:
-    """Decorator that adds the option `name`, for a folder of output files, with `text` as its help."""
+    """Return a decorator that adds the option `name`, for a folder of output files, with `text` as its
+    help."""
     text += " Files of an earlier run there are replaced; any others stay."
     return click.option(name, type=Output(folder=True), required=True, help=text)
 
@@ -119,7 +120,8 @@ def device_type(name: str) -> str:
 
 
 def configuration(text: str) -> Callable:
-    """Decorator that adds the option --config, which names workflow_config.yaml, with `text` as its help."""
+    """Return a decorator that adds the option --config, which names workflow_config.yaml, with `text` as its
+    help."""
     file = click.Path(path_type=Path)
     return click.option(
         "--config", "configuration", type=file, default=WORKFLOW, show_default=True, help=text
@@ -127,7 +129,7 @@ def configuration(text: str) -> Callable:
 
 
 def together(*options: Callable) -> Callable:
-    """Decorator that adds several options. The help shows them in this order."""
+    """Return a decorator that adds several options. The help shows them in this order."""
 
     def decorate(function: Callable) -> Callable:
         for option in reversed(options):
@@ -138,7 +140,8 @@ def together(*options: Callable) -> Callable:
 
 
 def grouped(name: str, group: Any, *options: Callable) -> Callable:
-    """Decorator that adds options and passes their values as one argument `name`, the NamedTuple `group`."""
+    """Return a decorator that adds options and passes their values as one argument `name`, the NamedTuple
+    `group`."""
 
     def decorate(function: Callable) -> Callable:
         @functools.wraps(function)
@@ -152,7 +155,8 @@ def grouped(name: str, group: Any, *options: Callable) -> Callable:
 
 
 def bundle(name: str, files: Any) -> Callable:
-    """Decorator that adds an option for each field of the NamedTuple class `files`, which are paths.
+    """Return a decorator that adds an option for each field, a path, of the NamedTuple class `files`. Their
+    values become the argument `name`.
 
     The annotation of a field is the option's help. Files with a default may be left out.
     """

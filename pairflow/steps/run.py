@@ -85,7 +85,8 @@ def main(
 
 
 def smaller(name: str, experiment: Experiment, share: float) -> tuple[str, Experiment]:
-    """Return the name and the settings of a smaller version of an experiment, and write its file."""
+    """Return the name and the settings of a smaller version of an experiment, and write its file unless it
+    exists."""
     from pairflow.config.scaled import scaled
     from pairflow.plan.sizes import sizes
 
@@ -103,7 +104,7 @@ def smaller(name: str, experiment: Experiment, share: float) -> tuple[str, Exper
 
 
 def forcing(files: list[Path], arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """Return snakemake's `arguments`, with which it also makes these files again."""
+    """Return Snakemake's `arguments`, changed so that it also makes `files` again."""
     for position, argument in enumerate(arguments if files else ()):
         option, _, value = argument.partition("=")
         if option in _FORCE:  # Snakemake reads only the last of such options
@@ -144,7 +145,8 @@ def expect(folder: Path, experiment: Experiment, cores: int | None) -> "Forecast
 
 
 def advice(name: str, names: Collection[str], expected: "Forecast") -> list[str]:
-    """Advise smaller experiments where there is no GPU and a run would take long."""
+    """Advise smaller experiments where there is no GPU and a run would take long; else return an empty list.
+    `names` are all experiments."""
     if expected.device == "cuda" or expected.wall_seconds < _LONG:
         return []
     small = [f"pairflow run {name}_small"] if f"{name}_small" in names else []

@@ -70,7 +70,8 @@ def _read_idx(folder: Path, name: str, dimensions: int) -> np.ndarray:
 
 
 def read_subset(path: Path) -> list[LabelledImages]:
-    """Read training and test images with labels from a NumPy archive."""
+    """Read training and test images with labels from a NumPy archive of arrays x_train, y_train, x_test and
+    y_test."""
     require_regular(path)
     with (
         named_when_damaged(path, "expected arrays x_train, y_train, x_test, y_test"),
@@ -83,8 +84,11 @@ def read_subset(path: Path) -> list[LabelledImages]:
 def read_torchvision(
     name: str, root: Path, download: bool, problem: str, advice: str = ""
 ) -> list[LabelledImages]:
-    """Read training and test images with labels by torchvision, which checks the files. If that fails, it
-    raises InputError with `problem`, torchvision's reason and `advice`."""
+    """Read training and test images with labels by torchvision, which checks the files.
+
+    `name` is the class in torchvision.datasets, and `root` the folder that this class reads. Raises
+    InputError with `problem`, torchvision's reason and `advice` if that fails.
+    """
     from torchvision import datasets
 
     dataset = getattr(datasets, name)
@@ -254,7 +258,8 @@ class PublishedImages(ImageSource):
         return [RawFile(tuple(self.copies.readers), self.known.url, cached=self.copies.cached)]
 
     def _joined(self, parts: list[LabelledImages], file: str | None = None) -> RawImages:
-        """Join training and test images; `file` is the name of a local copy that is not a folder."""
+        """Join training and test images, and add the margin; `file` is the name of a local copy that is not a
+        folder. Raises InputError for images of another shape."""
         assert self.size.shape is not None
         where = file or "the local copy"
         sides = self.known.margin, self.known.margin
@@ -351,12 +356,13 @@ class ImageFolder(RowFile, ImageSource):
         return read_folder(folder, self.side, self.mode, progress, self.ground)
 
     def _names(self) -> list[str]:
-        """Return the folder in this one that each image is in; empty for none."""
+        """Return for each image, in order, the name of the folder directly below `path` that it is in; empty
+        for an image in `path` itself."""
         paths = (path.relative_to(self.path).parts for path in files(self.path, *FILES))
         return [name if rest else "" for name, *rest in paths]
 
     def test_rows(self) -> Sequence[int] | None:
-        """Return the rows of the test images, from 0; None if they are drawn at random."""
+        """Return the row numbers of the test images; None if these are drawn at random."""
         names = self._names()
         if self.held_out:
             return range(len(names), len(names) + len(files(self.held_out, *FILES)))

@@ -56,6 +56,8 @@ class Extractor:
 
     Attributes:
         name: its name in metric rows, with 8 digits of the weights' SHA-256 unless the weights are FID's.
+        dimension: D, the number of features.
+        network: a function from images to their features, and to class probabilities or None.
         distance: the name of the Fréchet distance of its features.
         shape: the only (channels, H, W) that the network takes; None for any.
         all_rows: whether the features of every training image are stored, to find the nearest.

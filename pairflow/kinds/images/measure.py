@@ -111,14 +111,16 @@ class ImageComparison:
         return cls(rows, train, test, extractor, references)
 
     def describe(self, images: ImageRows, rows: np.ndarray, progress: bool) -> tuple[np.ndarray, Rows]:
-        """Compute features of some images, and their Inception Score if the extractor gives probabilities."""
+        """Compute the features (B, D) of the images with numbers `rows` (B,), and a metric row of their
+        Inception Score, or none if the extractor gives no probabilities."""
         _, features, probabilities = zip(*extract(self.extractor, images, rows, progress), strict=True)
         scored = probabilities[0] is not None
         score = [_row("is", inception_score(np.concatenate(probabilities)), None)] if scored else []
         return np.concatenate(features), score
 
     def distance(self, features: np.ndarray, reference: str, moments: Moments) -> dict[str, object]:
-        """Compute the Fréchet distance of `features` from `reference`, the train or test images."""
+        """Return a metric row: the Fréchet distance of `features` (B, D) from the `moments` of the features
+        of `reference`, `train` or `test`."""
         return _row(
             self.extractor.distance, frechet_distance(Moments.from_features(features), moments), reference
         )
@@ -136,7 +138,8 @@ class ImageComparison:
         ]
 
     def likeness(self, features: np.ndarray) -> Rows:
-        """Compute `nn_cosine`: the mean over images of the largest cosine to features of training images."""
+        """Compute `nn_cosine`: the mean over images of the largest cosine to features of training images. No
+        rows unless the extractor has `all_rows`."""
         if not self.extractor.all_rows:
             return []
         cosine = most_similar(features, self.references["train"].features, device=self.extractor.device)
@@ -145,8 +148,8 @@ class ImageComparison:
     def rank(self, step: str, counts: dict[str, tuple[int, int]]) -> Rows:
         """Compute `rank_deficient` for each reference: 1 if images are too few for a covariance of full rank.
 
-        `counts` has the numbers of samples and of reference images. If one is too small, the distance depends
-        on it, so that a warning is written to stderr.
+        `counts` has the numbers of samples and of reference images. If either is too small, the distance
+        depends on it, so that the command `step` warns on stderr.
         """
         dimension, rows = self.extractor.dimension, []
         for reference, (samples, real) in counts.items():

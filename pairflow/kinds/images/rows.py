@@ -69,7 +69,8 @@ def read_images(path: Path, kind: str = "tokens") -> ImageRows:
 def extract(
     extractor: Extractor, images: ImageRows, rows: np.ndarray, progress: bool
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
-    """Yield for each batch of `rows` their numbers, features (b, D), and class probabilities or None."""
+    """Yield (row numbers, features (b, D), class probabilities or None) for each batch of the images with
+    numbers `rows`."""
     with bar(total=len(rows), unit="image", quiet=not progress) as extracted:
         for first in range(0, len(rows), BATCH):
             part = rows[first : first + BATCH]

@@ -359,8 +359,8 @@ def _listed(experiment: Any) -> tuple[ExtractorSettings, ...]:
 def extractors(experiment: Any) -> dict[str, ExtractorSettings]:
     """Return the settings of each extractor of an experiment by its name, the main one first.
 
-    For a classifier without weights, they name the one that was trained on this data set. Raises InputError
-    if the data are not images.
+    A classifier without weights gets those that were trained on this data set. Raises InputError if the data
+    are not images.
     """
     if not isinstance(experiment.data, Images):
         raise InputError("features: expected an experiment with images")

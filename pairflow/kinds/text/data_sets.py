@@ -70,7 +70,8 @@ class TextSource(DataSource):
 
     @abstractmethod
     def parts(self, settings: Text, rejected: list[Rejected]) -> Parts:
-        """Read the text and cut it into three parts; files that cannot be read are added to `rejected`."""
+        """Read the text and cut it into parts for training, for validation and for the judge. Files that
+        cannot be read are added to `rejected`."""
 
     def digest(self) -> str:
         """Return the SHA-256 (hex) of the text's files."""

@@ -31,14 +31,16 @@ class _Counts:
 
     @classmethod
     def collect(cls, counts: np.ndarray, contexts: np.ndarray, size: int) -> Self:
-        """Collect the `counts` of k-grams, whose contexts have the numbers `contexts`, below `size`."""
+        """Collect the `counts` of k-grams. `contexts` has the number of each k-gram's context; these numbers
+        are below `size`."""
         once, twice = (int(np.count_nonzero(counts == number)) for number in (1, 2))
         discount = once / (once + 2 * twice) if once and twice else 0.5
         sums = np.bincount(contexts, counts, size)
         return cls(counts, sums, np.bincount(contexts, counts > 0, size), discount)
 
     def probabilities(self, numbers: np.ndarray, contexts: np.ndarray, lower: np.ndarray) -> np.ndarray:
-        """Compute p_k from p_(k-1), `lower`, of k-grams and contexts by their numbers; -1 means unknown."""
+        """Return p_k of some k-grams from p_(k-1), `lower`. `numbers` and `contexts` are the numbers of the
+        k-grams and of their contexts, -1 if unknown."""
         count = np.where(numbers >= 0, self.counts[numbers], 0)
         sums = np.where(contexts >= 0, self.sums[contexts], 0)
         mass = np.maximum(count - self.discount, 0) + self.discount * self.followers[contexts] * lower
@@ -114,7 +116,8 @@ class KneserNey:
         return float(np.exp(-np.nanmean(np.log(self.probabilities(rows)))))
 
     def _look_up(self, rows: np.ndarray) -> Iterator[tuple[_Level, np.ndarray, np.ndarray]]:
-        """Yield each level with the number of the n-gram that ends at each token, and that of its context."""
+        """Yield each level with the number of the k-gram that ends at each token, (B, N), and the number of
+        the context of this k-gram; -1 if unknown."""
         contexts = np.zeros(rows.shape, np.int64)
         for level in self.levels:
             codes = contexts * self.vocabulary_size + rows

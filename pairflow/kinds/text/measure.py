@@ -100,7 +100,8 @@ class RealText:
         return _by_trial(trials, lambda rows: chain(self.measure_rows(rows), self.compare_trigrams(rows)))
 
     def measure_rows(self, rows: np.ndarray) -> Iterator[Row]:
-        """Compute the metrics that involve no held-out rows, and so can measure held-out rows as well."""
+        """Compute the metrics of rows that do not compare them with held-out rows, so that held-out rows can
+        be measured, too."""
         yield _row("judge_ppl", self.judge.perplexity(rows), extractor=self.name)
         if self.gpt2:
             value = self.gpt2.perplexity([*self._spell(rows)], rows.shape[1])
@@ -127,8 +128,11 @@ def measure_samples(settings: Judge, samples: Path, files: TextFiles, machine: M
 
 
 def measure_floor(settings: JudgedDraws, files: TextFiles, machine: Machine) -> Measurement:
-    """Measure real text (method `data`) and the controls, each of as many rows as there are samples. Trigrams
-    of training rows are compared with held-out rows, everything else is measured on held-out rows."""
+    """Measure real text (method `data`) and the controls, each of as many rows as there are samples.
+
+    For real text, `js_trigram` compares training rows with held-out rows; its other metrics are of held-out
+    rows.
+    """
     text = RealText.read(files, settings, machine)
     held_out, train = (
         {trial: rows[drawn] for trial, drawn in draw_trials(settings, split, np.arange(len(rows)))}

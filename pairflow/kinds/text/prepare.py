@@ -115,7 +115,10 @@ def normalise(text: str, settings: Text) -> str:
 
 def cut_parts(text: str | Sequence[str], settings: Text) -> dict[str, list[str]]:
     """Normalise a text, or its rows, and cut it into parts for training, validation and the judge, in this
-    order. It is cut between characters, or between rows. The last two shares are rounded up."""
+    order.
+
+    Packed text is cut between characters, else between rows. The last two shares are rounded up.
+    """
     packed = settings.rows == "packed"
     rows = [] if packed else split_lines(text) if isinstance(text, str) else text
     units: Any = normalise(str(text), settings) if packed else [normalise(row, settings) for row in rows]
@@ -128,7 +131,8 @@ def cut_parts(text: str | Sequence[str], settings: Text) -> dict[str, list[str]]
 
 
 def _choose_tokeniser(parts: Parts, settings: Text, parent: Tokeniser | None) -> Tokeniser:
-    """Return the parent's tokeniser, which must fit the settings; without a parent, one for the text."""
+    """Return the parent's tokeniser; InputError if it does not fit the settings. Without a parent, return one
+    of the text's characters or of BERT's word pieces, as the settings say."""
     lines = settings.rows == "lines"
     if parent and (parent.kind, parent.lines) != (settings.tokeniser, lines):
         rows = "lines" if parent.lines else "packed"
@@ -146,8 +150,8 @@ def _choose_tokeniser(parts: Parts, settings: Text, parent: Tokeniser | None) ->
 def _packed(
     name: str, texts: Iterable[str], tokeniser: Tokeniser, settings: Text, rejected: list[Rejected]
 ) -> np.ndarray:
-    """Join the texts and cut them into rows (M, N), without an incomplete last one. Rows with unknown
-    symbols are rejected."""
+    """Join the texts of the part `name` and cut them into rows (M, N), without an incomplete last one. Rows
+    with unknown symbols are left out, and added to `rejected`."""
     tokens, width = tokeniser.encode_all(texts), settings.length - tokeniser.margins
     if len(tokens) < width:
         return np.empty((0, settings.length), tokens.dtype)
@@ -163,7 +167,8 @@ def _packed(
 def _lines(
     name: str, texts: Iterable[str], tokeniser: Tokeniser, settings: Text, rejected: list[Rejected]
 ) -> np.ndarray:
-    """Make a row of each line, (M, N); empty and too long lines, and unknown symbols, are rejected."""
+    """Make rows (M, N) of the lines `texts` of the part `name`. Empty lines, too long ones and those with
+    unknown symbols are left out, and added to `rejected`."""
     rows = [np.empty((0, settings.length), token_dtype(tokeniser.size))]
     for number, text in enumerate(texts, 1):
         try:

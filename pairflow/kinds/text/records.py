@@ -36,10 +36,13 @@ def is_fasta(path: Path, text: str) -> bool:
 
 
 def read_fasta(path: Path, text: str) -> list[Record]:
-    """Return the records of a FASTA file. The name of a record is its header without `>`; its text is the
-    sequence, joined without white space. One with digits has a reason to be rejected: they are positions, as
-    GenBank writes them, and no residues. Raises InputError for PIR, whose headers have a second line, and for
-    other text before the first header."""
+    """Return the records of a FASTA file: the name of each is its header without `>`, and the text its
+    sequence without white space.
+
+    A sequence with digits has a reason to be rejected: these are positions, as GenBank writes them, and no
+    residues. Raises InputError for PIR, whose headers have a second line, and for other text before the first
+    header.
+    """
     records = list[tuple[int, str, list[str]]]()
     for number, line in enumerate(map(str.strip, split_lines(text)), 1):
         if _PIR.match(line):
@@ -56,7 +59,8 @@ def read_fasta(path: Path, text: str) -> list[Record]:
 
 
 def read_column(path: Path, column: str, sheet: str | None = None) -> list[Record]:
-    """Return the texts in a column of a table, or of a sheet. Raises InputError for an unknown column."""
+    """Return a record for each row of a table, with the text in `column`; of an Excel file, `sheet` chooses
+    the sheet. Raises InputError for an unknown column."""
     with open_table(path, column, sheet) as table:
         return [
             Record(number, "", unify_line_ends(text), table.faults.get(number, ""))

@@ -111,8 +111,8 @@ class Tokeniser(Settings, ABC):
         return row
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of a row up to its end symbol, if it has one, without padding and masks. Absorbing
-        noise may use the number K as a mask."""
+        """Return the text of a row of tokens up to the end symbol, if it has one, without padding and masks.
+        Absorbing noise may use the number K as a mask."""
         tokens = ids.tolist() if hasattr(ids, "tolist") else [*map(int, ids)]
         if self.end in tokens:
             tokens = tokens[: tokens.index(self.end)]

@@ -1,4 +1,4 @@
-"""Token rows, from published data sets or prepared by a user, as a kind of data."""
+"""Token rows that a user prepared, as a kind of data."""
 
 from collections.abc import Mapping
 from pathlib import Path

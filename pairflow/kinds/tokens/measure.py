@@ -41,7 +41,8 @@ def _read(files: RowFiles, machine: Machine) -> RealRows:
 
 
 def compare_neighbours(rows: np.ndarray, real: RealRows) -> Iterator[Row]:
-    """Measure how near rows are to training rows (`nn_hamming`, `copies`), and how many are `distinct`."""
+    """Measure how near rows are to training rows (`nn_hamming`, `copies`), and the share of different rows
+    (`distinct`)."""
     distance = nearest_hamming(rows, real.train)
     yield {"metric": "nn_hamming", "value": float(distance.mean()), "reference": "train"}
     yield {"metric": "copies", "value": float((distance == 0).mean()), "reference": "train"}
@@ -49,7 +50,8 @@ def compare_neighbours(rows: np.ndarray, real: RealRows) -> Iterator[Row]:
 
 
 def compare_frequencies(rows: np.ndarray, real: RealRows) -> Iterator[Row]:
-    """Compare n-grams with held-out rows: `unigram_tv`, and `bigram_tv` if rows have at least two tokens."""
+    """Compare the n-gram frequencies of rows and of held-out rows: `unigram_tv`, and `bigram_tv` if rows have
+    at least two tokens."""
     for size, metric in ((1, "unigram_tv"), (2, "bigram_tv")):
         if rows.shape[1] >= size:
             value = ngram_distance(rows, real.held_out, size)

@@ -50,7 +50,8 @@ def measure_floor(settings: RealDraws, files: RowFiles) -> Measurement:
 
 
 def draw_floor(real: RealRows, samples: int, seed: int) -> Iterator[Row]:
-    """Compute the metric rows of DRAWS random draws of held-out vectors.
+    """Compute the metric rows of DRAWS random draws of `samples` held-out vectors, or of all if there are
+    fewer.
 
     Each metric uses as many vectors as it uses samples, and the same training vectors. A metric that uses all
     held-out vectors is computed once, because all draws would be equal.

@@ -72,7 +72,7 @@ def require_comparable(method: str | None, runs: Sequence[FinishedExperiment]) -
 
 
 def explain_difference(one: FinishedExperiment, other: FinishedExperiment) -> str:
-    """Say why the numbers of two experiments do not compare; empty if they do."""
+    """Return why the numbers of two experiments do not compare; the text is empty if they do."""
     ours, theirs = (
         dict(_flatten({"data": run.experiment.data.model_dump(mode="json")})) for run in (one, other)
     )

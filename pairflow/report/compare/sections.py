@@ -51,7 +51,8 @@ class ComparedRow:
 
 @dataclass(frozen=True)
 class Contrast(ComparedRow):
-    """A row minus its baseline. `warnings` says for each NFE what is wrong with the samples of each side."""
+    """A row minus the row of its baseline. `warnings` says for each NFE what is wrong with the samples of
+    each of the two."""
 
     baseline: RowKey
     warnings: Mapping[int, Mapping[RowKey, list[str]]]
@@ -179,7 +180,8 @@ def compare_runs(runs: Sequence[FinishedExperiment], method: str | None = None) 
 
 
 def _make_grids(runs: Sequence[FinishedExperiment], method: str | None) -> Iterator[ComparedGrid]:
-    """Make the tables of experiments on the same data, in the order of the page."""
+    """Make the tables of experiments on the same data, in the order of the page. `method` is the baseline in
+    each experiment; None if the first experiment is the baseline (see `ComparedGrid`)."""
     known = runs[0].experiment.data.list_metrics()
     order, references = [*known], [*REFERENCES, ""]
     for evaluation in dict.fromkeys(name for run in runs for name in run.experiment.evaluations):
@@ -202,9 +204,11 @@ def _make_grids(runs: Sequence[FinishedExperiment], method: str | None) -> Itera
 
 
 def _group_rows(runs: Sequence[FinishedExperiment], evaluation: str) -> dict[MetricKind, list[pd.DataFrame]]:
-    """Group the metric rows by what tables have in common; their column `method` becomes a `RowKey`.
+    """Group the metric rows of an evaluation into tables of comparable values.
 
-    The extractor is ignored for metrics without features, such as distances of pixels.
+    Returns a dict from what the values of a table share to the rows of each experiment, in whose column
+    `method` a name has become a `RowKey`. The extractor is ignored for metrics without features, such as
+    distances of pixels.
     """
     known = runs[0].experiment.data.list_metrics()
     kinds: dict[MetricKind, list[pd.DataFrame]] = {}

@@ -33,7 +33,11 @@ def _explain(compared: ComparedRuns) -> str:
 
 
 def _judge(compared: ComparedRuns) -> Iterator[str]:
-    """Yield a sentence on each subject by the leading metric, and one with the verdicts by other metrics."""
+    """Yield the sentences of the verdict; none if nothing is compared.
+
+    By the leading metric there is a sentence on each experiment (or method) that is compared with the
+    baseline, then any limits of the comparison. A last sentence counts the verdicts by other metrics.
+    """
     leading = compared.leading
     if leading is None:
         return
@@ -69,7 +73,8 @@ def list_comparisons(contrasts: Sequence[Contrast]) -> list[Comparison]:
 
 
 def _limit(compared: ComparedRuns, grid: ComparedGrid) -> Iterator[str]:
-    """Say where sides with equal steps have unequal network calls, or unequal entropies."""
+    """Yield sentences on comparisons in `grid` in which equal steps need unequal network calls, or whose
+    samples have unequal entropies."""
     grids = {other.metric: other for other in compared.evaluations[grid.evaluation]}
     for contrast in grid.contrasts:
         sides = [contrast.key, contrast.baseline]
@@ -89,13 +94,17 @@ def _limit(compared: ComparedRuns, grid: ComparedGrid) -> Iterator[str]:
 
 
 def _name(grid: ComparedGrid, compared: ComparedRuns) -> str:
-    """Return a metric's label, with its extractor only if there are several."""
+    """Return the label of the metric in `grid`, with its extractor only if the tables of the comparison have
+    several."""
     extractors = {other.extractor for other in compared.grids} - {""}
     return grid.full_label if len(extractors) > 1 else grid.label
 
 
 def _warn(contrasts: Sequence[Contrast], single: bool) -> str:
-    """Say what is wrong with the compared samples; up to `NAMED` models are named, with their steps."""
+    """Return what is wrong with the compared samples, as the end of a sentence; empty if nothing is.
+
+    Up to `NAMED` models are named, with their steps. With `single`, the experiment is not named.
+    """
     steps: dict[tuple[RowKey, str], list[int]] = {}
     for contrast in contrasts:
         for nfe, by_side in contrast.warnings.items():

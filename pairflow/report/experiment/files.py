@@ -33,7 +33,11 @@ def save(parts: Mapping[str, object], folder: Path) -> None:
 
 
 def find_figures(part: object, keys: tuple[object, ...] = ()) -> Iterator[tuple[str, Picture | Png]]:
-    """Yield (name of its files, figure) for each figure. A chart has a name, an image the keys above it."""
+    """Yield (name of its files, figure) for each figure inside `part`, such as all parts of a page.
+
+    A chart has a name of its own. The name of an image is made of the keys that lead to it, without the
+    first; `keys` are those that lead to `part`.
+    """
     if isinstance(part, Picture):
         yield part.name, part
     elif isinstance(part, Png):

@@ -27,8 +27,11 @@ _METRICS = ("metrics", "couplings", "correlations", "floors")  # kinds of inputs
 def read_metrics(
     root: Path, experiment: Experiment, page: KindPage, report: Job
 ) -> tuple[pd.DataFrame, Metadata]:
-    """Read all metric rows of all seeds: of samples, couplings, correlations, real data and logs. Their
-    metadata have the experiment, and the hashes of the files of the rows."""
+    """Return all metric rows of all seeds, and their metadata.
+
+    The rows are about samples, couplings, correlations, real data and logs. `report` is the report's job,
+    whose inputs are the files to read. The metadata have the experiment, and the hashes of these files.
+    """
     files = [path for kind in _METRICS for path in report.groups.get(kind, [])]
     frames = [read_table(path, "metrics")[0].to_pandas() for path in files]
     if page.bounded:
@@ -46,7 +49,8 @@ def read_metrics(
 
 
 def read_timings(table: Iterable[Job]) -> pd.DataFrame:
-    """Read a row per job, from the provenance of its first output; jobs of `_UNTIMED` are left out."""
+    """Return a frame with a row for each job in `table`, from the provenance of its first output; jobs whose
+    rule is in `_UNTIMED` are left out."""
     rows = [
         read_provenance(job.record) | vars(job) | {"step": job.rule}
         for job in table
@@ -85,7 +89,8 @@ def read_contents(
 
 
 def _read_samples(root: Path, experiment: Experiment, most: int | None) -> dict[str, dict[int, np.ndarray]]:
-    """Read {method: {NFE: first trial's rows}} of the first evaluation and seed, at the shown NFE."""
+    """Read {method: {NFE: rows (B, N)}}: the first `most` rows (None: all) of the first trial, for the first
+    evaluation and seed, at the NFE that pages show."""
     samples: dict[str, dict[int, np.ndarray]] = {name: {} for name in experiment.methods}
     for run in paths.shown_runs(experiment):
         table, _ = read_table(paths.samples(root, run), "samples", "vector samples")
@@ -95,11 +100,12 @@ def _read_samples(root: Path, experiment: Experiment, most: int | None) -> dict[
 
 
 def _read_bounds(root: Path, page: KindPage, models: Mapping[tuple[str, int], Path]) -> pd.DataFrame:
-    """Make metric rows from the logs beside the weights of these models, by method and seed.
+    """Make metric rows from the training logs beside `models`, which has the file of weights by (method,
+    seed).
 
-    They are `nll_bound` (last validation, nats per token), and what the kind adds; and in the evaluation
-    `condition` how often held-out rows are likelier under their own class. There are no rows if no data are
-    held out.
+    The metrics are `nll_bound` (last validation, nats per token), and what the kind adds; and in the
+    evaluation `condition` how often held-out rows are likelier under their own class. Without held-out rows
+    the table is empty.
     """
     held_out = token_array(read_table(paths.data(root, "validation.parquet"), "tokens")[0]["tokens"])
     convert = page.prepare_bounds(root, held_out)

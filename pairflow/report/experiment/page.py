@@ -48,7 +48,7 @@ def draw(contents: Contents) -> Parts:
 def render(contents: Contents, parts: Parts | None = None) -> str:
     """Write the whole page as HTML. It loads nothing, and is complete without its scripts.
 
-    `parts` are the result of `draw`, if the caller needs it as well.
+    `parts` is the result of `draw`; None calls `draw`.
     """
     experiment = contents.experiment
     environment = make_environment(metrics=experiment.data.list_metrics())

@@ -75,14 +75,19 @@ def _block(contents: Contents, name: str, prefix: str) -> EvaluationBlock:
 
 
 def _make_table(contents: Contents, grid: Grid, others: list[Grid], seeds: int) -> Grid:
-    """Add methods and calls to a table; its label names the extractor if the metric has several of them."""
+    """Return `grid` with methods and calls, for the page. Its label names the extractor if `others`, the
+    tables of the evaluation, have its metric by several. `seeds` is the evaluation's number of seeds."""
     rivals = {other.extractor for other in others if other.metric == grid.metric}
     name = f"({grid.extractor})" * (len(rivals) > 1)
     return contents.add_calls(replace(grid, rival=name, all_seeds=seeds))
 
 
 def _groups(tables: list[Grid], titles: Mapping[str, str], prefix: str) -> list[Group]:
-    """Group the tables: the main tables first, even if there are none, then further groups with tables."""
+    """Group the tables: the main tables first, even if there are none, then further groups with tables.
+
+    `titles` has the title of each further group by its name in `Metric.group`; `prefix` begins the names of
+    the charts.
+    """
     groups = []
     for name, title in {"": "", **titles}.items():
         members = [table for table in tables if table.about.group == name]

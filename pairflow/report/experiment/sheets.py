@@ -51,7 +51,7 @@ def list_sheets(
 
 
 def metric_sheet(contents: Contents, tables: Sequence[Grid], scope: str, title: str) -> Sheet:
-    """Join tables of one evaluation; `scope` says from which samples they are computed."""
+    """Join tables of one evaluation in a sheet; `scope` says from which samples they are computed."""
     [evaluation] = {table.evaluation for table in tables}
     group = tables[0].about.group or "quality"
     origin = contents.name_origin(f"evaluation {evaluation}")
@@ -64,7 +64,8 @@ def metric_sheet(contents: Contents, tables: Sequence[Grid], scope: str, title: 
 
 
 def headline_sheet(contents: Contents, headline: Headline) -> Sheet:
-    """List every method at its best number of steps, and real data; records have shares, not percent."""
+    """Make a sheet of every method at its best number of steps, and of real data; records have shares, not
+    percent."""
     title = "Every method at its best number of sampling steps"
     columns = {
         "Method": [*(line.method for line in headline.lines), "real data"],
@@ -86,7 +87,8 @@ def headline_sheet(contents: Contents, headline: Headline) -> Sheet:
 
 
 def correlation_sheet(contents: Contents, correlation: CorrelationPart) -> Sheet:
-    """List the total correlation per method, and its ceiling; `correlation` is that part of the page."""
+    """Make a sheet of the total correlation per method, and its ceiling; `correlation` is that part of the
+    page."""
     rows = {**correlation["rows"], REAL: (correlation["ceiling"], None)}
     records = [
         {"method": method, "total_correlation": mean, "total_correlation_se": error}
@@ -125,7 +127,7 @@ def _entry(cell: Cell, note: str = "") -> Entry:
 
 
 def _records(table: Grid) -> Iterable[dict[str, object]]:
-    """Yield a record per method and NFE, named as in metrics.parquet, and a last one for real data."""
+    """Yield a record for the sheet's CSV per method and NFE, and a last one for real data."""
     shared = {"evaluation": table.evaluation, "metric": table.metric}
     if table.about.compared:
         shared |= {"reference": table.reference, "extractor": table.extractor}

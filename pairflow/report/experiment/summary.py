@@ -14,7 +14,8 @@ _NAMED = 4  # of more methods than this, a sentence names only the best three
 
 
 def write_summary(contents: Contents) -> list[str]:
-    """Compare PairFlow and own pairs with baselines, name the best methods, and describe the coupling."""
+    """Write sentences that compare PairFlow and own pairs with baselines, name the best methods, and describe
+    the coupling."""
     compares = len(contents.methods) > 1 or not contents.own_data
     texts = [_describe_distance(contents), _describe_cost(contents)] if compares else []
     if grid := contents.leading:
@@ -29,7 +30,7 @@ def write_summary(contents: Contents) -> list[str]:
 
 
 def _rank(grid: Grid, first: str, contents: Contents) -> str:
-    """Name the best methods at the fewest sampling steps, and the `first` baseline."""
+    """Write a sentence that names the best methods at the fewest sampling steps, and the baseline `first`."""
     cells = {method: cells[0] for method, cells in contents.add_calls(grid).rows.items() if cells[0].count}
     ranked = sorted(cells, key=lambda method: cells[method].mean, reverse=grid.about.best == "highest")
     among, named = "", ranked
@@ -48,7 +49,8 @@ def _rank(grid: Grid, first: str, contents: Contents) -> str:
 
 
 def _compare(grid: Grid, baseline: str, contents: Contents) -> Iterator[str]:
-    """Compare PairFlow and models of own pairs with a baseline; Holm's correction is over all methods."""
+    """Yield a sentence on PairFlow, and on each model of own pairs, compared with `baseline`. Holm's
+    correction is over all methods of `grid`."""
     others = sorted({method for method, _ in grid.values} - {baseline})
     tests = grid.compare(dict.fromkeys(others, baseline))
     entropies = _find_entropies(grid, contents)
