@@ -65,7 +65,7 @@ def test_every_metric_is_there_with_its_floor(finished):
 
 def test_the_page_shows_points_pairs_and_both_baselines(finished):
     page = (finished / ROOT / "report.html").read_text()
-    for text in ("Chamfer distance", "held-out data", "against ot", "against condot", "Dimensions d"):
+    for text in ("Chamfer distance", "held-out data", "pairflow (sources paired", "condot (", "Dimensions d"):
         assert text in page
     assert page.count("Points of condot, ") == 2
     assert "pairs of pairflow+rf: lines from the sources" in page
