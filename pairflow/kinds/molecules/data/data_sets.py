@@ -103,7 +103,7 @@ class MoleculeTable(PublishedFile, MoleculeSource):
 @dataclass(frozen=True)
 class MoleculeFile(RowFile, MoleculeSource):
     """A user's file of molecules, and the user's own split of it, if there is one: by a column, or by a
-    second file `held_out`. The row numbers of the second file continue those of the first."""
+    second file `held_out`. The second file's row numbers follow the first file's."""
 
     held_out: Path | None = None
     split_column: str | None = None

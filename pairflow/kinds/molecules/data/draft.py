@@ -328,8 +328,9 @@ def plan(
 
 
 def _fitting_length(counts: Survey, settings: NewLibrary, start: Start | None) -> int:
-    """Return N, the tokens per row: that of the model `start`, or else one for these molecules. Raises
-    InputError if N is too large, if more molecules than allowed are longer, or if fewer than MINIMUM fit."""
+    """Return N, the tokens per row: the number of the model `start`, or else a number for these molecules.
+    Raises InputError if N is too large, if more molecules than allowed are longer, or if fewer than MINIMUM
+    fit."""
     length = start.length if start else counts.length(settings.max_too_long_share)
     total = int(np.count_nonzero(counts.lengths <= length))
     longer = 1 - total / len(counts.lengths)

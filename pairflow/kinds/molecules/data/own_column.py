@@ -143,7 +143,7 @@ class OwnColumn:
         lines: the number in the file of each of R rows.
         fields: the text of the column in each row (R).
         classes: the names of the classes; empty for a column of numbers.
-        numbers: the number in each row, or that of its class from 0 (R,); NaN if the row has none.
+        numbers: the number in each row, or the number of its class from 0 (R,); NaN if the row has none.
         reasons: why a row has no number (R); empty if it has one.
     """
 
@@ -369,8 +369,8 @@ def _runs(numbers: Sequence[int]) -> Iterator[str]:
 
 
 def divide(setting: Conditioning, values: np.ndarray) -> Classes:
-    """Return the classes of a property, by its values (M,) in the training molecules or, if the setting names
-    the classes, by the numbers (M,) of theirs. Raises InputError if a class would be empty."""
+    """Return the classes of a property by its values (M,) in the training molecules. If the setting names the
+    classes, `values` are the numbers of classes. Raises InputError if a class would be empty."""
     name, labels = setting.name(), setting.labels()
     if isinstance(setting.classes, int):
         return Classes.from_values(name, values, labels)

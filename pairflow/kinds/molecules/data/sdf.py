@@ -32,9 +32,10 @@ _FIRST = 1_000  # records, of which the data items are the columns of the table
 
 
 def read_sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
-    """Yield the rows of an SDF file. The name is the data item `column`, unless `column` is "smiles".
-    Otherwise, or if that item is empty, it is the title of the record. Without a title and a `column` it is
-    the data item that `name_column` finds. Raises InputError if no record has the data item `column`."""
+    """Yield the rows of an SDF file. The name of a row is the data item `column` or, if that is empty, the
+    title of the record. If `column` is "smiles", which is no data item, the name is the title or, if that is
+    empty, the data item that `name_column` finds. Raises InputError if no record has the data item
+    `column`."""
     named = column == "smiles"
     for number, (block, rest, single) in enumerate(_records(lines, path), 1):
         title = name = block[0].strip() if block else ""

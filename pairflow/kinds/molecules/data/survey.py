@@ -90,8 +90,8 @@ class Survey(ReadMolecules):
         lines: the number (D,) of each molecule's first row in the file.
         unit: what the number of a row counts (line, record or row).
         rejects: a table of the rejected rows, without duplicates: number, text, reason.
-        repeats: for each duplicate the number of its row in the file, and that of the first row with its
-            molecule.
+        repeats: for each duplicate the number of its row in the file, and the number of the first row with
+            its molecule.
         of: the number of rows of the file, of which `total` were read.
         share: the D molecules as a share of the distinct molecules of the file, an estimate unless all rows
             were read.

@@ -125,7 +125,7 @@ def read_norms(path: Path | None, known: DatasetMolecules) -> Norms:
 
 def read_asked(metadata: Metadata) -> dict[Classes, np.ndarray]:
     """Return the properties that samples were asked for, each with its labels (B,): the number of the class
-    that each of the B samples of a trial was asked for. `metadata` is that of the file of samples. Returns an
+    that each of the B samples of a trial was asked for. `metadata` belongs to the file of samples. Returns an
     empty dict for samples without a condition."""
     condition = Properties.from_facts(metadata.condition)
     conditions = split_conditions(metadata.parameters.get("condition"))
@@ -221,8 +221,8 @@ class SampledMolecules:
         self.features = training_molecules.chemnet_features(names, device, machine.progress)
 
     def count(self, texts: list[str], valid: pd.DataFrame, distinct: pd.DataFrame) -> dict[str, object]:
-        """Count the molecules of one trial. `texts` are its strings. `valid` and `distinct` are rows of
-        `described`: those of its valid molecules with repeats, and without."""
+        """Count the molecules of one trial. `texts` are its strings. `valid` and `distinct` are the rows of
+        `described` for its valid molecules, with and without repeats."""
         chosen = [name for name in plausible.STAGES if name in distinct]
         readable = np.array([canonical(text) is not None for text in texts])
         return {

@@ -1,7 +1,7 @@
 """Measures whether samples follow a condition on a column of the user's table.
 
-The value of such a column cannot be computed for a new molecule. Its class is taken to be that of the nearest
-training molecule.
+The value of such a column cannot be computed for a new molecule. The class of the nearest training molecule
+is taken instead.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ class NearestClasses:
         """Keep the training molecules that have a value in each column of `asked`.
 
         `asked` maps each of P columns to the labels (B,) of the samples of a trial. `labels` (M, P) and
-        `fingerprints` (M,) are those of the training molecules.
+        `fingerprints` (M,) are of the training molecules.
         """
         self.targets = np.stack([*asked.values()], axis=1)
         valued = (labels < [len(column.names) for column in asked]).all(axis=1)
@@ -67,7 +67,8 @@ class NearestClasses:
         return self._neighbours.nearest(fingerprints)[1]
 
     def measure(self, valid: np.ndarray, nearest: np.ndarray) -> dict[str, float]:
-        """Compare the classes that samples were asked for with those of their nearest training molecules.
+        """Compare the classes that samples were asked for with the classes of their nearest training
+        molecules.
 
         `valid` (B,) says which samples of a trial are valid, and `nearest` (V,) has the result of `find` for
         the valid ones. Returns

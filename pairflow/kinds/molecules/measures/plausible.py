@@ -108,7 +108,8 @@ MEASURES: dict[str, tuple[str, Callable[[Any, Norms], float]]] = {
 
 
 def measure(name: str, molecule: Chem.Mol, norms: Norms) -> float:
-    """Return the measure `name`, one of MEASURES, of a molecule. `norms` are those of the library."""
+    """Return the measure `name`, one of MEASURES, of a molecule. `norms` says what is usual in the
+    library."""
     descriptor, compute = MEASURES[name]
     return compute(DESCRIPTORS[descriptor](molecule), norms)
 

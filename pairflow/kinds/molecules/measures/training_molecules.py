@@ -72,7 +72,8 @@ class DatasetMolecules:
         return identify(smiles, self.identity) in self._known
 
     def known_among(self, keys: Iterable[str], side: str = "") -> frozenset[str]:
-        """Return those of `keys` that identify a molecule of the data set, or of one side of the split."""
+        """Return the `keys` that identify a molecule of the data set or, if `side` is given, of one side of
+        its split."""
         return common(keys, self.keys.filter(pc.equal(self.sides, side)) if side else self.keys)
 
     @property

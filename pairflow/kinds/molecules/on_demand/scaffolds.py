@@ -171,7 +171,7 @@ def _write(where: str, start: str, gaps: tuple[int, ...], vocabulary: Vocabulary
 
 def given_tokens(where: str, text: str, vocabulary: Vocabulary, more: dict[str, int]) -> list[int]:
     """Return the ids of the tokens of the SMILES `text`. `more` maps tokens to ids that are used instead of
-    those of the vocabulary. Raises InputError, which begins with `where`, for a token that has no id."""
+    the vocabulary's. Raises InputError, which begins with `where`, for a token that has no id."""
     ids = {token: k for k, token in enumerate(vocabulary.tokens)} | more
     try:
         tokens = vocabulary.representation.tokenize(text)

@@ -68,7 +68,7 @@ class KnownGroups:
                     yield written
 
     def _nearest(self, group: str) -> str:
-        """Return the known group whose Morgan fingerprint is nearest to that of `group`, among the groups
+        """Return the known group with the Morgan fingerprint nearest to the one of `group`, among the groups
         with the same number of cuts or, if there are none, among all. Returns an empty text if there is no
         such group."""
         cuts, wanted = group.count(CUT), _fingerprint(group)
