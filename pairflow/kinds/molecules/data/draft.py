@@ -88,8 +88,8 @@ def _has_molecules(path: Path, settings: NewLibrary) -> bool:
 
 
 class Start(NamedTuple):
-    """A model to start training from: its `name` in the experiment, and what the new data must agree with.
-    The vocabulary of the new data begins with the model's `symbols`."""
+    """A model to start training from: its name in the experiment, and its settings, with which the new data
+    must agree. The vocabulary of the new data begins with the model's `symbols`."""
 
     name: str
     length: int
@@ -246,8 +246,9 @@ def _most_iterations(experiment: Entry, size: DatasetSize) -> int | None:
 
 
 def read_start(folder: Path, name: str) -> Start:
-    """Read what new molecules must agree with to fine-tune the model in `folder` on them; `name` is its name
-    in the experiment. Raises InputError unless it is an unconditional model of molecules without masks."""
+    """Read what new molecules must agree with to fine-tune the model in `folder` on them; `name` is what the
+    experiment calls the model. Raises InputError unless it is an unconditional model of molecules without
+    masks."""
     facts, vocabulary = read_description(folder / "model.json"), folder / "vocabulary.json"
     if not vocabulary.is_file():
         raise InputError(f"{vocabulary}: no such file; copy it from the folder of the model's data")

@@ -22,8 +22,8 @@ from pairflow.kinds.molecules.settings import COMPUTED, Conditioning, Replicates
 
 
 class DraftCondition(NamedTuple):
-    """A condition: its settings in the experiment, and the column of the user's table, unless RDKit computes
-    the property."""
+    """A condition: its settings in the experiment and, unless RDKit computes the property, the column of the
+    user's table."""
 
     settings: Conditioning
     column: OwnColumn | None = None

@@ -90,8 +90,8 @@ def _why_no_molecule(molecule: Chem.Mol, smiles: str, block: str) -> str:
 
 
 def _free_amines(molecule: Chem.Mol) -> None:
-    """Remove the stereocentres that RDKit finds by 3D coordinates at protonated amines: these invert freely,
-    so that the poses of a ligand would become different molecules."""
+    """Remove from `molecule`, in place, the stereocentres that RDKit finds by 3D coordinates at amines with a
+    hydrogen. These invert freely, so that the poses of a ligand would become different molecules."""
     if molecule.GetNumConformers() and molecule.GetConformer().Is3D():
         for atom in molecule.GetAtoms():
             if atom.GetAtomicNum() == 7 and atom.GetTotalNumHs():

@@ -35,7 +35,7 @@ _RANDOM = 300  # number of random SMILES that are tried if no other ends where t
 
 
 class Scaffold(NamedTuple):
-    """A scaffold, with its text and name in the user's file. `where` says where it is there, for messages.
+    """A scaffold, with its text and name in the user's file. `where` is its place in the file, for messages.
     `starts` are its possible starts (see the module). `query` finds it in molecules, which must have at least
     `atoms` atoms."""
 

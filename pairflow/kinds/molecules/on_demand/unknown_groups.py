@@ -23,7 +23,7 @@ _BRACKET = re.compile(r"\[(\d*)([A-Za-z][a-z]?)(@*)(?:H\d*)?(?:[+-]\d*)?\]")
 
 
 class KnownGroups:
-    """The groups that a model knows, by which molecules with other groups are corrected or explained."""
+    """Knows the groups of a model. Molecules with other groups are corrected, or explained to the user."""
 
     def __init__(self, tokens: Iterable[str]):
         self.tokens = frozenset(tokens)
