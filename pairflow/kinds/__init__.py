@@ -21,7 +21,8 @@ READINGS = ("molecules", "text", "rows", "table")
 
 
 def new_settings() -> type[NewSettings]:
-    """Make the settings class of `pairflow new`: common settings, and what kinds add."""
+    """Create the class of the settings of `pairflow new`: the common ones, and those that kinds of data
+    add."""
     from pydantic import create_model
 
     added = tuple(kind.drafting.settings for kind in map(load_kind, KINDS) if kind.drafting)
@@ -44,7 +45,7 @@ def on_demand_kinds() -> "list[AnyKind]":
 
 
 def page_of(experiment: "Experiment") -> "KindPage":
-    """Return what report pages show for the experiment's kind of data."""
+    """Return the object that says what report pages show for the experiment's kind of data."""
     from pairflow.report.kind_page import KindPage
 
     return kind_of(experiment.data).page() or KindPage()
@@ -54,14 +55,15 @@ def kind_of_model(description: Mapping[str, object], symbols: str) -> "AnyKind":
     """Return the kind of rows that a model makes.
 
     Args:
-        description: the content of its model.json; empty if unknown.
-        symbols: the entry `kind` of its vocabulary.json; empty if unknown.
+        description: the content of the model's model.json; empty if unknown.
+        symbols: the entry `kind` of the model's vocabulary.json; empty if unknown.
     """
     return next(kind for kind in map(load_kind, KINDS) if kind.is_made_by(description, symbols))
 
 
 def draft_experiment(request: "DraftRequest") -> "Draft":
-    """Suggest an experiment on a user's file, by the last of KINDS that recognises it."""
+    """Suggest an experiment on the user's file `request.file`. KINDS are asked from the last to the first,
+    and the first that recognises the file makes the draft. Raises InputError if no kind does."""
     from pairflow.data.tabular import refuse_spreadsheet
 
     refuse_spreadsheet(request.file)

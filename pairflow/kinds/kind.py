@@ -1,7 +1,7 @@
-"""The interface of a kind of data: the class `Kind`, of which each kind's folder has a subclass.
+"""Defines the interface of a kind of data: the class `Kind`, of which each kind's folder has a subclass.
 
-Methods import the modules of the kind's folder, so that RDKit, torchvision and tokenizers are imported only
-when they are needed.
+Methods import the modules of the kind's folder only when they are called, so that RDKit, torchvision and
+tokenizers are imported only when they are needed.
 """
 
 from abc import ABC, abstractmethod
@@ -64,8 +64,8 @@ class Pace(NamedTuple):
         sample: measuring, per sample.
         compare: measuring, per sample and per token of the training rows.
         row: the steps that only this kind has, per training row; None if unknown.
-        token: the same, per token of the training rows, which comes on top.
-        most: training rows that these steps, and measuring, look at.
+        token: the same steps, per token of the training rows; their time is `row` and `token` together.
+        most: the largest number of training rows that these steps, and measuring, look at.
     """
 
     prepare: float = 5e-8
@@ -80,9 +80,9 @@ class Costs:
     """What the jobs of a kind ask of the machine.
 
     Attributes:
-        pace: the speed of its jobs, for the estimate.
-        packages: the packages that it needs, by their names in `pairflow doctor`.
-        takes_long: whether preprocessing takes several processes, and resumes after an interruption.
+        pace: the speed of the jobs, for the estimate.
+        packages: the packages that the kind needs, by their names in `pairflow doctor`.
+        takes_long: whether preprocessing uses several processes, and resumes after an interruption.
     """
 
     pace: ClassVar[Pace] = Pace()
@@ -90,7 +90,7 @@ class Costs:
     takes_long: ClassVar[bool] = False
 
     def preparing(self, raw_mb: float) -> Needs:
-        """Return what preprocessing needs for a user's raw data of `raw_mb` MB."""
+        """Return the memory and time to ask for to preprocess a user's raw data of `raw_mb` MB."""
         return Needs(memory_mb=int(2000 + 4 * raw_mb))
 
     def seconds_to_prepare(self, data: DataSettings) -> float:
@@ -98,12 +98,11 @@ class Costs:
         return self.pace.prepare
 
     def measuring(self, experiment: Experiment) -> Needs:
-        """Return what comparisons and floors need."""
+        """Return the memory and time to ask for to measure samples (comparisons) or real data (floors)."""
         return Needs()
 
     def is_timed(self, job: Job) -> bool:
-        """Return whether the time of this job can be estimated. For a few kinds of job it was never
-        measured."""
+        """Return whether the time of `job` can be estimated. A few kinds of job have never been timed."""
         return True
 
 
@@ -111,9 +110,9 @@ class Reference(ABC, Generic[S, R]):
     """What samples are compared with, and how.
 
     Attributes:
-        settings: the settings of the comparison.
-        files: the files that samples are compared with.
-        outputs: the files that a comparison writes, with the help texts of their options.
+        settings: the class of the settings of a comparison.
+        files: a NamedTuple class with a field for each file that samples are compared with.
+        outputs: the help text of each file that a comparison writes, by the name of its option.
     """
 
     settings: type[S]
@@ -121,35 +120,40 @@ class Reference(ABC, Generic[S, R]):
     outputs: ClassVar[Mapping[str, str]] = {"metrics": "Output file for the metric rows (Parquet)."}
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterable[Job]:
-        """Return the jobs that make `files`, each after the jobs that make its inputs. They run between
-        preprocessing and the floors, and must agree with the kind's file in the folder rules."""
+        """Return the jobs that make those `files` that preprocessing does not make, in the results folder
+        `root`.
+
+        The jobs run between preprocessing and the floors, each after the jobs that make its inputs. They must
+        agree with the kind's file in the folder `rules`.
+        """
         return ()
 
     def comparisons(self, experiment: Experiment) -> list[str]:
-        """Return a name for each way to compare samples with real data; the first name is empty. The names of
-        metric files end in it."""
+        """Return a name for each way to compare samples with real data; the first name is empty. A file of
+        metrics has the name of its comparison at the end of its own."""
         return [""]
 
     def list_files(self, root: Path, experiment: Experiment, comparison: str = "") -> dict[str, Path]:
-        """Return the paths of `files`, under the names of its fields."""
+        """Map the fields of `files` to the paths of these files in the results folder `root`, for one of
+        `comparisons`. Optional files that the experiment does not need are left out."""
         return paths.real_files(root)
 
     def settings_of(self, experiment: Experiment, comparison: str = "") -> S:
-        """Return the settings of a comparison."""
+        """Return the experiment's settings of one of `comparisons`."""
         return self.settings()
 
     @abstractmethod
     def measure(self, settings: S, samples: Path, real: R, machine: "Machine") -> "Measurement":
-        """Compare samples with real data. Returns metric rows, each with the value of one metric on the
-        samples of one trial."""
+        """Compare the samples in the file `samples` with the real data in the files `real`. Returns metric
+        rows, each with the value of one metric on the samples of one trial."""
 
 
 class Floor(ABC, Generic[F, R]):
     """Measures real data as if they were samples: which values perfect samples would have.
 
     Attributes:
-        settings: the settings of a floor.
-        files: the files that a floor reads.
+        settings: the class of the settings of a floor.
+        files: a NamedTuple class with a field for each file that a floor reads.
     """
 
     settings: type[F]
@@ -163,23 +167,25 @@ class Floor(ABC, Generic[F, R]):
         return True
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterable[Job]:
-        """Return the jobs that make the files that only floors read."""
+        """Return the jobs that make the files that only floors read, in the results folder `root`."""
         return ()
 
     def list_files(
         self, root: Path, experiment: Experiment, evaluation: str, comparison: str = ""
     ) -> dict[str, Path]:
-        """Return the paths of `files`, under the names of its fields."""
+        """Map the fields of `files` to the paths of these files in the results folder `root`, for the floor
+        of an evaluation and a comparison."""
         return self.reference.list_files(root, experiment, comparison)
 
     def settings_of(self, experiment: Experiment, evaluation: str, comparison: str = "") -> F:
-        """Return the settings of a floor."""
+        """Return the settings of the floor of an evaluation and a comparison: the comparison's settings, and
+        how many real rows are drawn."""
         compared = self.reference.settings_of(experiment, comparison)
         return self.settings(**compared.model_dump(), **experiment.real_draws(evaluation).model_dump())
 
     @abstractmethod
     def measure(self, settings: F, real: R, machine: "Machine") -> "Measurement":
-        """Measure real data as if they were samples."""
+        """Measure the real data in the files `real` as if they were samples. Returns metric rows."""
 
 
 class RowFiles(NamedTuple):
@@ -196,7 +202,7 @@ class RowReference(Reference[Settings, RowFiles]):
 
 
 class RowFloor(Floor[RealDraws, RowFiles]):
-    """The same comparison of real rows."""
+    """Measures real rows as `RowReference` measures samples."""
 
     settings, files = RealDraws, RowFiles
 
@@ -208,8 +214,9 @@ class OnDemand:
     Attributes:
         deliver: makes the object that decodes, selects and writes a model's samples.
         chosen_by: the metrics by which `sample` chooses a model, best first.
-        supports: the settings that the kind supports.
-        grammar: which rows of a model fit together as wholes; None if that is unknown.
+        supports: the names of the settings that the kind supports.
+        grammar: returns a model's grammar, the rows that it may make (such as whole molecules); None if there
+            is none.
     """
 
     deliver: "Callable[[DiscreteModel, DemandSettings], Delivery]"
@@ -231,7 +238,7 @@ class Drafting:
 
     Attributes:
         settings: the settings of `new` for this kind.
-        draft: summarises the file and suggests an experiment; returns None if it is of another kind.
+        draft: summarises the file and suggests an experiment; returns None for a file of another kind.
     """
 
     settings: type[NewSettings]
@@ -243,11 +250,11 @@ class Kind(ABC, Generic[D]):
 
     Attributes:
         name: the name of its folder.
-        settings: the section `data` of an experiment.
-        rows: the name of its rows in messages.
-        steps: a dict from each module of its folder `steps` to its heading in `pairflow --help`, which is
-            empty for a step of the workflow.
-        shows_pairs: whether the page shows pairs, so that the report needs them.
+        settings: the class of the section `data` of an experiment.
+        rows: what messages call its rows, such as "molecules".
+        steps: a dict from each module of its folder `steps` to the heading of that step in `pairflow --help`;
+            the heading is empty for a step of the workflow.
+        shows_pairs: whether report pages show pairs, so that the report reads the files of pairs.
         costs: what its jobs ask of the machine.
         reference: what samples are compared with.
         floor: how real data are measured as if they were samples, or None.
@@ -270,7 +277,7 @@ class Kind(ABC, Generic[D]):
 
     @abstractmethod
     def source(self, settings: D, folder: Path = Path()) -> "DataSource":
-        """Return the source that the section `data` names; relative paths start at `folder`."""
+        """Return the data source that `settings` names; relative paths start at `folder`."""
 
     @abstractmethod
     def prepare(self, settings: D, task: Preprocessing) -> None:
@@ -281,7 +288,8 @@ class Kind(ABC, Generic[D]):
         return symbols == self.name
 
     def page(self) -> "KindPage | None":
-        """Return what pages show of this kind, in its folder `page`; None for rows of numbers."""
+        """Return the object that says what report pages show of this kind, from its folder `page`; None for
+        rows of numbers, for which `KindPage` is enough."""
         return None
 
 

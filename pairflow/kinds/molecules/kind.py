@@ -47,13 +47,13 @@ class MoleculeCosts(Costs):
     pace = Pace(prepare=4e-6, sample=1.6e-4, compare=4e-10, row=0.0, token=1.2e-5, most=DESCRIBED_ROWS)
 
     def preparing(self, raw_mb: float) -> Needs:
-        """Return what preprocessing needs: 4 GB of memory, and 0.4 kB more for each molecule, which takes
-        about 10 bytes of a compressed file."""
+        """Return what to ask for to preprocess raw data of `raw_mb` MB: 4 GB of memory, and 40 MB more for
+        each MB. That is 0.4 kB for each molecule, of which a compressed file has about 10 bytes."""
         return Needs(memory_mb=int(4000 + 40 * raw_mb))
 
     def seconds_to_prepare(self, data: DataSettings) -> float:
-        """Return the seconds of one core for a token: SELFIES take five times as long as SMILES, and groups
-        17 times."""
+        """Return the seconds that one core takes for a token: SELFIES take five times as long as SMILES, and
+        groups 17 times."""
         times = {"selfies": 5, "groups": 17}.get(data.representation, 1) if isinstance(data, Molecules) else 1
         return self.pace.prepare * times
 
@@ -112,8 +112,8 @@ class MoleculeFloor(Floor[MoleculeDraws, MoleculeFloorFiles]):
         return chemistry_settings(experiment).plausible
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
-        """Yield the jobs that sample from the model that the trainings start from, one for each
-        evaluation."""
+        """Yield a job for each evaluation, which samples from the model that the trainings start from; none
+        if they start from scratch."""
         seed, start = experiment.seeds[0], paths.parent_files(root, experiment)
         for name in experiment.evaluations if self.is_measured(experiment) else ():
             if samples := self.list_files(root, experiment, name).get("start"):
@@ -122,8 +122,8 @@ class MoleculeFloor(Floor[MoleculeDraws, MoleculeFloorFiles]):
                 yield Job("sample_start", inputs, {"samples": samples}, settings, gpu=True, seed=seed)
 
     def start_settings(self, experiment: Experiment, evaluation: str, seed: int) -> Settings:
-        """Return settings to draw a trial from the model that the trainings start from, which knows no
-        condition, at the evaluation's largest number of steps."""
+        """Return the settings that draw one trial from the model that the trainings start from: without a
+        condition, which that model does not know, and with the evaluation's largest number of steps."""
         steps = max(experiment.evaluations[evaluation].nfe)
         plain = {"trials": 1, "condition": (), "guidance": 1.0}
         return experiment.sample_settings(evaluation, steps, seed).model_copy(update=plain)
@@ -131,8 +131,8 @@ class MoleculeFloor(Floor[MoleculeDraws, MoleculeFloorFiles]):
     def list_files(
         self, root: Path, experiment: Experiment, evaluation: str, comparison: str = ""
     ) -> dict[str, Path]:
-        """Return the files that a floor of this evaluation reads, with samples of the model to start from
-        (`start`), if there is one."""
+        """Return the paths of the files that the floor of an evaluation reads, by their fields. `start` has
+        samples of the model that the trainings start from, if there is one."""
         real = self.reference.list_files(root, experiment)
         files = {name: path for name, path in real.items() if name in MoleculeFloorFiles._fields}
         if experiment.parent:

@@ -1,1 +1,2 @@
-"""Files of molecules, how `pairflow new` begins with them, and molecules as rows of tokens."""
+"""Reads files of molecules, suggests experiments on them for `pairflow new`, and turns molecules into token
+rows."""

@@ -30,23 +30,28 @@ if TYPE_CHECKING:
 
 
 class MoleculeSource(DataSource):
-    """A file in which each row is one molecule. If `named`, the prepared SMILES have a column `name`, with
-    the names of the rows."""
+    """A file in which each row is one molecule.
+
+    Attributes:
+        named: whether the prepared SMILES get a column `name`, with the names of the rows.
+        held_out: a second file with the user's own held-out molecules, or None.
+    """
 
     named = False
     held_out: Path | None = None
 
     @abstractmethod
     def fetch(self) -> Path:
-        """Return the local path of the raw file. Raises InputError if its download fails or has another
-        checksum."""
+        """Return the local path of the raw file, which is downloaded if needed. Raises InputError if the
+        download fails or has another checksum."""
 
     def validation_rows(self) -> list[int] | None:
-        """Row numbers, from 0, of the published validation split; None if there is none."""
+        """Return the row numbers, from 0, of the published validation split; None if there is none."""
         return None
 
     def rows(self, column: str, progress: bool = False, sheet: str | None = None) -> Iterator[Row]:
-        """Yield the rows of the raw file, whose SMILES are in a column, of a sheet, if it is a table."""
+        """Yield the rows of the raw file. Of a table, `column` has the SMILES; of an Excel file, `sheet` is
+        read."""
         return library.read_rows(self.fetch(), column, progress, sheet)
 
     def read(
@@ -57,10 +62,11 @@ class MoleculeSource(DataSource):
         processes: int | None = None,
         saved: "SavedChunks | None" = None,
     ) -> "PreparedMolecules":
-        """Fetch the raw file, and turn it into token rows in several processes (None: one per thread).
+        """Fetch the raw file, and turn it into token rows in `processes` processes (None: one per thread).
 
-        `saved` has what an interrupted run has read. Raises InputError as `fetch` and `prepare` do, and if
-        the number of rows is not the published one.
+        The vocabulary begins with the symbols of `parent`, if there is one. `saved` has what an interrupted
+        run has read. Raises InputError as `fetch` and `prepare` do, and if the number of rows is not the
+        published one.
         """
         from pairflow.kinds.molecules.data.prepare import prepare
 
@@ -96,8 +102,8 @@ class MoleculeTable(PublishedFile, MoleculeSource):
 
 @dataclass(frozen=True)
 class MoleculeFile(RowFile, MoleculeSource):
-    """A user's file of molecules, and the user's own split of it, if there is one: a column, or a second file
-    `held_out`. The numbers of its rows continue after the first file."""
+    """A user's file of molecules, and the user's own split of it, if there is one: by a column, or by a
+    second file `held_out`. The second file's row numbers follow the first file's."""
 
     held_out: Path | None = None
     split_column: str | None = None
@@ -134,8 +140,9 @@ def store(
     progress: bool,
     work: "LongWork | None" = None,
 ) -> None:
-    """Prepare a data set, and write its token rows, canonical SMILES with their hashes, and rejected rows. By
-    `work` it takes several processes, and resumes."""
+    """Prepare the data set of `source`, and write token rows, canonical SMILES with their hashes, and
+    rejected rows into `files` (paths by name without suffix). `parent` is the vocabulary.json of the model to
+    start from. With `work` several processes prepare the data, and an interrupted run resumes."""
     from pairflow.kinds.molecules.data.prepare import MASK, PAD, Vocabulary, label_molecules
     from pairflow.kinds.molecules.data.reading import SavedChunks
 

@@ -54,8 +54,9 @@ _FEW_ATOMS = 15  # groups were measured on molecules of 23 atoms (ZINC-250k), SE
 
 
 def recognise(request: DraftRequest) -> str:
-    """Return why a file is taken for molecules; empty if it is not: a table without a column of SMILES, or a
-    .txt file of which few lines hold SMILES."""
+    """Return the reason why a file is taken for molecules, such as "by its suffix"; empty if it is not taken
+    for molecules: a table without a column of SMILES, a .txt file of which few lines hold SMILES, or a file
+    with the suffix of another kind."""
     path, taken_as = request.file, request.taken_as
     reason = f"by --as {taken_as}" if taken_as else "by its suffix"
     if taken_as in ("molecules", "text", "rows"):
@@ -76,8 +77,9 @@ def recognise(request: DraftRequest) -> str:
 
 
 def _has_molecules(path: Path, settings: NewLibrary) -> bool:
-    """Return whether a table has SMILES in a column, or in the given one. True also for what is reported
-    later: no column of that name, and molecules in another notation."""
+    """Return whether a table has SMILES in the column that the settings name or, if they name none, in any
+    column. Returns True also for two faults that are reported later: a table without the named column, and
+    molecules in another notation."""
     column, heads = settings.column, [fields for _, fields in columns(path, SAMPLED_ROWS, settings.sheet)]
     if column:
         heads = [{column: fields[column]} for fields in heads if column in fields]
@@ -86,8 +88,8 @@ def _has_molecules(path: Path, settings: NewLibrary) -> bool:
 
 
 class Start(NamedTuple):
-    """A model to start training from: its `name` in the experiment, and what the new data must agree with.
-    The vocabulary of the data begins with its `symbols`."""
+    """A model to start training from: its name in the experiment, and its settings, with which the new data
+    must agree. The vocabulary of the new data begins with the model's `symbols`."""
 
     name: str
     length: int
@@ -98,7 +100,8 @@ class Start(NamedTuple):
 
 
 def draft_molecules(request: DraftRequest, reason: str) -> Draft:
-    """Read a file of molecules, and suggest an experiment on it. Raises InputError if none is possible."""
+    """Read the file of molecules `request.file`, and suggest an experiment on it. `reason` is the result of
+    `recognise`. Raises InputError if no experiment is possible."""
     settings, file = request.settings, request.file
     if settings.rows:
         raise InputError(f"{file}: molecules; --rows is for text")
@@ -152,8 +155,9 @@ def draft_molecules(request: DraftRequest, reason: str) -> Draft:
 
 
 def _read_head(file: Path, settings: NewLibrary) -> tuple[str | None, str | None, dict[str, list[str]], str]:
-    """Return the column with SMILES (of an SDF file, the data item with names, if one is chosen), its sheet,
-    the first fields of all columns if the file has any, and the file's format in words."""
+    """Return the name of the column with SMILES, its sheet, the first fields of each column, and the format
+    of the file in words. For an SDF file the first is the data item with names, or None. A file that has no
+    columns has no fields."""
     title = library.format_of(file)
     title = "table" if title == "CSV" and suffix_of(file) != ".csv" else title
     if title == "SDF":
@@ -180,7 +184,14 @@ def _draft(
     start: Start | None,
     **more: Any,
 ) -> Draft:
-    """Suggest an experiment on the molecules that were read, perhaps from a model to start from."""
+    """Suggest an experiment on the molecules that `counts` describes.
+
+    Args:
+        data: what is known of the experiment's section `data` so far: the file, and how it is read.
+        title: how the file was read, in words.
+        start: the model to start training from, or None.
+        more: further fields of the Draft.
+    """
     device = request.device
     if start and start.network.get("width", suggest.WIDE) < suggest.WIDE:
         device = "cpu"  # small models are tuned on a GPU as on a CPU, where that was measured
@@ -208,8 +219,9 @@ def _draft(
 
 
 def find_start(counts: Survey, settings: NewLibrary, size: DatasetSize) -> tuple[Start | None, list[str]]:
-    """Return a model that comes with pairflow, if a training on few drug-like molecules should start from it,
-    and a sentence on it."""
+    """Return the model that comes with pairflow if the training should start from it, and a list with a
+    sentence that says so: for few molecules, written in groups. If such molecules do not fit that model,
+    return None and a list with the reason; for all other molecules, None and an empty list."""
     few = np.count_nonzero(counts.lengths <= size.length) / counts.share < FEW
     if settings.representation != "groups" or not few:
         return None, []
@@ -226,7 +238,7 @@ def find_start(counts: Survey, settings: NewLibrary, size: DatasetSize) -> tuple
 
 def _most_iterations(experiment: Entry, size: DatasetSize) -> int | None:
     """Return the most iterations that a training on groups is worth (docs/results.md, "Groups"); None for
-    others."""
+    SMILES and SELFIES."""
     if experiment["data"]["representation"] != "groups":
         return None
     epochs = _EPOCHS["fine-tuned" if "from" in experiment else "from scratch"]
@@ -234,8 +246,9 @@ def _most_iterations(experiment: Entry, size: DatasetSize) -> int | None:
 
 
 def read_start(folder: Path, name: str) -> Start:
-    """Read what new molecules must agree with to fine-tune the model in `folder` on them. Raises InputError
-    unless it is an unconditional model of molecules without masks."""
+    """Read what new molecules must agree with to fine-tune the model in `folder` on them; `name` is what the
+    experiment calls the model. Raises InputError unless it is an unconditional model of molecules without
+    masks."""
     facts, vocabulary = read_description(folder / "model.json"), folder / "vocabulary.json"
     if not vocabulary.is_file():
         raise InputError(f"{vocabulary}: no such file; copy it from the folder of the model's data")
@@ -252,8 +265,9 @@ def read_start(folder: Path, name: str) -> Start:
 
 
 def choose_representation(rows: Iterable[Row], settings: NewLibrary) -> Notation:
-    """Choose how molecules are written: SELFIES if half of them or more have at most _FEW_ATOMS heavy atoms,
-    or if molecules may have several parts, which groups cannot write; otherwise groups."""
+    """Choose how molecules are written, by some rows of the file: as SELFIES if half of the molecules or more
+    have at most _FEW_ATOMS heavy atoms, or if molecules may have several parts, which groups cannot write;
+    otherwise in groups."""
     sizes = []
     with rdBase.BlockLogs():
         for row in rows:
@@ -274,9 +288,12 @@ def chosen_rules(settings: NewLibrary) -> Entry:
 def plan(
     counts: Survey, settings: NewLibrary, data: Entry, device: str, start: Start | None = None
 ) -> tuple[Entry, DatasetSize, int]:
-    """Choose the settings of an experiment on a user's molecules, which `counts` describes. Returns the
-    experiment, the size of its data, and the number of molecules that are left out of training, but count as
-    known. Raises InputError if the molecules are too few or too long, or cannot be split."""
+    """Choose the settings of an experiment on the molecules that `counts` describes. `data` is what is known
+    of the section `data` so far, and `start` the model to start training from.
+
+    Returns the experiment, the size of its data, and the number of molecules that are left out of training
+    but count as known. Raises InputError if the molecules are too few or too long, or cannot be split.
+    """
     length = _fitting_length(counts, settings, start)
     fitting = counts.lengths <= length
     seed = Molecules.model_fields["split_seed"].default
@@ -312,8 +329,9 @@ def plan(
 
 
 def _fitting_length(counts: Survey, settings: NewLibrary, start: Start | None) -> int:
-    """Return N, the tokens per row. Raises InputError if it is too large, if more molecules than allowed
-    exceed it, or if fewer than MINIMUM fit."""
+    """Return N, the tokens per row: the number of the model `start`, or else a number for these molecules.
+    Raises InputError if N is too large, if more molecules than allowed are longer, or if fewer than MINIMUM
+    fit."""
     length = start.length if start else counts.length(settings.max_too_long_share)
     total = int(np.count_nonzero(counts.lengths <= length))
     longer = 1 - total / len(counts.lengths)
@@ -337,7 +355,8 @@ def _fitting_length(counts: Survey, settings: NewLibrary, start: Start | None) -
 def _scale(
     settings: NewLibrary, size: DatasetSize, device: str, start: Start | None, iterations: int | None = None
 ) -> Entry:
-    """Choose network, training and evaluations for data of that size, or to fine-tune the model `start`.
+    """Return the settings of network, training and evaluations for data of that size, as keys of the
+    experiment. `start` is the model to fine-tune, if there is one; `iterations` replaces the usual number.
 
     Groups are many, and most of them rare. With the NELBO a model makes too few rare ones, and a temperature
     below 1 makes them still rarer (docs/results.md, "Groups").
@@ -362,7 +381,8 @@ def _scale(
 
 
 def _advice(counts: Survey, settings: NewLibrary, fields: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield sentences that advise further rules if they suit the file."""
+    """Yield a sentence for each further rule that suits the file. `fields` has the first fields of each
+    column."""
     for name, labels in fields.items() if not settings.own_split else ():
         if all(is_held_out(label) is not None for label in labels):
             yield f"The column {name!r} holds a split. To keep it: --split-column {shlex.quote(name)}."

@@ -22,7 +22,8 @@ from pairflow.kinds.molecules.settings import COMPUTED, Conditioning, Replicates
 
 
 class DraftCondition(NamedTuple):
-    """A condition: its settings in the experiment, and the column of the user's table if it has one."""
+    """A condition: its settings in the experiment and, unless RDKit computes the property, the column of the
+    user's table."""
 
     settings: Conditioning
     column: OwnColumn | None = None
@@ -31,7 +32,8 @@ class DraftCondition(NamedTuple):
         return self.settings.model_dump(mode="json", exclude_defaults=True)
 
     def fitted(self, counts: Survey) -> "DraftCondition":
-        """Return the condition with classes that are chosen from the values of the molecules in `counts`."""
+        """Return the condition with classes chosen from the values of the molecules in `counts`. A property
+        that RDKit computes is returned unchanged."""
         if self.column is None:
             return self
         column = self.column.without(counts.rejects["number"])
@@ -64,8 +66,8 @@ class DraftCondition(NamedTuple):
 
 
 def ask_for_classes(condition: Entry) -> Entry:
-    """Return an evaluation that asks for every class in turn, so that the report says whether the model
-    follows the condition; none if the column's name cannot be written in an evaluation."""
+    """Return the entry of an evaluation that asks for every class in turn, so that the report says whether
+    the model follows the condition. Returns no entry if an evaluation cannot name the column."""
     name = Conditioning(**condition).name()
     if {",", "="} & {*name}:
         return {}
@@ -77,8 +79,9 @@ def ask_for_classes(condition: Entry) -> Entry:
 def find_condition(
     name: str, header: Iterable[str], file: Path, replicates: Replicates = "median", sheet: str | None = None
 ) -> DraftCondition:
-    """Return the condition on a column of numbers or classes of a file, or else on a property that RDKit
-    computes. Raises InputError for any other name, and for a column of too few different values."""
+    """Return the condition on `name`: a column of numbers or classes of the file or, if there is no such
+    column that can be used, a property that RDKit computes. `header` has the names of the columns. Raises
+    InputError for any other name, and for a column with too few different values."""
     header = [*header]
     if name in header:
         column = OwnColumn.read(file, name, sheet=sheet)
@@ -101,9 +104,10 @@ def choose_classes(
     lines: Sequence[int] | np.ndarray,
     repeats: Iterable[tuple[int, int]] = (),
 ) -> DraftCondition:
-    """Return a condition on a column: on the classes that it names, or on three (else two) classes of its
-    numbers. No class is empty. `lines` has the number of the first row of each molecule, and `repeats` pairs
-    each further row with the first row of its molecule. Raises InputError if there are no two classes."""
+    """Return a condition on a column: on the classes that the column names, or on three (else two) classes of
+    its numbers. No class is empty. `lines` has the row number of each molecule's first row, and `repeats` has
+    pairs (number of a later row of a molecule, number of its first row). Raises InputError if there are no
+    two classes."""
     names = find_classes(column.fields_at(lines))
     column = column.divided(names).combined(repeats, replicates)
     for classes in [names] if names else [3, 2]:
@@ -120,15 +124,17 @@ def choose_classes(
 
 
 def _parts(values: np.ndarray, margin: bool) -> Iterator[np.ndarray]:
-    """Yield the values (M,) and, for a margin, those without the square root of M lowest or highest ones,
-    because the molecules that a split leaves for training differ by fewer."""
+    """Yield the values (M,), and with `margin` also those without the sqrt(M) lowest, and those without the
+    sqrt(M) highest. Classes that none of these parts leaves empty are safe: a split shifts quantiles by
+    less."""
     known = np.sort(values[np.isfinite(values)])
     few = isqrt(len(known)) * margin
     yield from (values, known[few:], known[: len(known) - few])
 
 
 def _describe_classes(condition: Conditioning, values: np.ndarray) -> str:
-    """Say how many molecules, which have these values (M,), are in each class, and where it ends."""
+    """Say how many of the molecules with these values (M,) are in each class, and up to which value a class
+    goes."""
     classes = divide(condition, values)
     sizes = np.bincount(classes.numbers(values), minlength=len(classes.names))
     ends = [f" (up to {end:.4g})" * (not condition.named()) for end in classes.thresholds]
@@ -139,8 +145,9 @@ def _describe_classes(condition: Conditioning, values: np.ndarray) -> str:
 
 
 def suggest_columns(columns: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield sentences that name the columns of a table which could be a condition, if there are any. Columns
-    of names, identifiers and splits are left out, and so is what `choose_classes` refuses."""
+    """Yield sentences that name the columns of a table that could be a condition; none if there are no such
+    columns. `columns` has the first fields of each column. Columns of names, identifiers and splits are left
+    out, and also those that `choose_classes` refuses."""
     options, commas = dict[str, list[str]](), has_decimal_commas(columns.values())
     for name, fields in columns.items():
         is_split = all(is_held_out(field) is not None for field in fields)

@@ -41,9 +41,9 @@ UNKNOWN = Chem.ChiralType.CHI_UNSPECIFIED
 
 class Row(NamedTuple):
     """A row of a file of molecules: its number, its SMILES, and its name, which may be empty. If the reader
-    cannot use the row, `reason` says why, and `text` is something to recognise the row by. `part` is
-    HELD_OUT if the user's own split holds the row out. `lost` says whether `text` lacks stereochemistry of
-    the file."""
+    cannot use the row, `reason` says why, and `text` is something by which to recognise the row. `part` is
+    HELD_OUT if the user's own split holds the row out. `lost` says whether the file has stereochemistry that
+    `text` lacks."""
 
     number: int
     text: str
@@ -60,9 +60,10 @@ def name_column(header: Iterable[str], column: str) -> str | None:
 
 
 def read_smiles(text: str) -> Chem.Mol:
-    """Read a user's SMILES, perhaps with a CX extension (`CCO |r|`), as RDKit does, but without atom maps: a
-    molecule that had some has the property MAPPED. Raises InputError with the reason to reject the text, such
-    as a character inside it at which RDKit would stop to read."""
+    """Read a user's SMILES, perhaps with a CX extension (`CCO |r|`), as RDKit does. Atom maps are removed,
+    and then the molecule has the property MAPPED; it has the property LOST if RDKit drops stereochemistry.
+    Raises InputError with the reason to reject the text, such as a character inside it at which RDKit would
+    stop to read."""
     smiles, extension = text, ""
     if " " in text or not (text.isascii() and text.isprintable()):
         core = text.partition("|")[0]
@@ -93,7 +94,7 @@ def read_smiles(text: str) -> Chem.Mol:
 
 
 def _loses_stereo(smiles: str, molecule: Chem.Mol) -> bool:
-    """Return whether RDKit has not kept all marks of stereochemistry, such as an allene's."""
+    """Return whether RDKit has dropped marks of stereochemistry that the SMILES have, such as an allene's."""
     if "@" in smiles:
         marked = smiles.count("@") - smiles.count("@@")  # @@ is one mark
         if marked > sum(atom.GetChiralTag() != UNKNOWN for atom in atoms_of(molecule)):
@@ -129,8 +130,8 @@ def _why_unparsable(text: str) -> str:
 
 
 def why_no_molecule(molecule: Chem.Mol) -> str:
-    """Return the reason to reject a molecule that RDKit does not read as it was meant, because its drawing or
-    CX extension is, for example, a query or a polymer; empty if there is none."""
+    """Return the reason to reject a molecule that RDKit does not read as it was meant, because the drawing or
+    the CX extension is, for example, a query or a polymer; empty for any other molecule."""
     atoms = atoms_of(molecule)
     groups = [*Chem.GetMolSubstanceGroups(molecule)]
     if any(group.GetProp("TYPE") in _POLYMERS for group in groups) or molecule.HasProp("_molLinkNodes"):
@@ -156,7 +157,7 @@ def _has_variable_end(bond: Chem.Bond) -> bool:
 
 
 def _abbreviations(atoms: list[Chem.Atom], groups: list[Chem.SubstanceGroup]) -> Iterator[str]:
-    """Yield labels of atoms that stand for more than the atom, such as Boc, but not CH3 or numbers."""
+    """Yield those labels of atoms that stand for more than the atom, such as Boc, but not CH3 or numbers."""
     labels = [(atom, atom.GetProp(name)) for atom in atoms for name in _LABELS if atom.HasProp(name)]
     for group in groups:
         if group.GetProp("TYPE") == "SUP" and group.HasProp("LABEL") and len(group.GetAtoms()) == 1:
@@ -174,7 +175,7 @@ def is_molecule(text: str) -> bool:
 
 
 def count_atoms(text: str) -> int:
-    """Return the number of atoms of a molecule that RDKit reads in a text; 0 if it reads none."""
+    """Return the number of atoms of the molecule that RDKit reads in a text; 0 if it reads none."""
     with rdBase.BlockLogs(), suppress(InputError):
         return read_smiles(text.strip()).GetNumAtoms()
     return 0

@@ -39,8 +39,9 @@ _TURN = str.maketrans("/\\", "\\/")
 
 
 def tokenize_groups(smiles: str) -> list[str]:
-    """Cut a molecule into groups. Raises InputError if it has several parts or dummy atoms, if RDKit cannot
-    read it, or if its groups stand for another molecule."""
+    """Cut a molecule, given as SMILES, into groups, and return these as tokens. Raises InputError if the
+    molecule has several parts or dummy atoms, if RDKit cannot read it, or if its groups stand for another
+    molecule."""
     with rdBase.BlockLogs():
         molecule = Chem.MolFromSmiles(smiles)
     if molecule is not None and "." in smiles:
@@ -73,8 +74,9 @@ def is_group(token: str) -> bool:
 
 
 def _cut(molecule: Chem.Mol) -> tuple[tuple[Chem.Mol, ...], dict[int, tuple[int, int]]]:
-    """Return the groups of a molecule, and where the ends of the cuts are: number -> (group, atom). The two
-    ends of a cut have an even number and the next one, which are the isotopes of their dummy atoms."""
+    """Return the groups of a molecule, and the place of each end of a cut: number of the end -> (index of the
+    group, index of the atom). The ends of cut k = 1, 2, ... are number 2k and 2k + 1. The atom is a dummy
+    atom, and its isotope is the number of the end."""
     cuts = [bond.GetIdx() for bond in molecule.GetBonds() if _is_cut(bond)]
     if not cuts:
         return (molecule,), {}
@@ -100,8 +102,8 @@ def _is_cut(bond: Chem.Bond) -> bool:
 
 
 def _write(group: Chem.Mol, first: int | None) -> tuple[str, list[int]]:
-    """Write a group as SMILES that begin with its atom `first`, or with any real atom. Returns its token, and
-    the numbers of its ends in their order."""
+    """Write a group as SMILES that begin with its atom number `first`, a dummy atom, or (None) with any real
+    atom. Returns the token, and the numbers of its ends of cuts (see `_cut`) in the order of its `*`."""
     plain = Chem.RWMol(group)
     for atom in plain.GetAtoms():
         if not atom.GetAtomicNum():
@@ -114,7 +116,7 @@ def _write(group: Chem.Mol, first: int | None) -> tuple[str, list[int]]:
 
 
 def _number_rings(smiles: str, numbers: Iterator[int]) -> Iterator[str]:
-    """Yield the parts of SMILES, with the next of `numbers` for each ring."""
+    """Yield the parts of SMILES, in which each ring gets the next of `numbers`."""
     opened = dict[str, int]()
     for part in _PART.findall(smiles):
         if _RING.fullmatch(part):
@@ -126,10 +128,10 @@ def _number_rings(smiles: str, numbers: Iterator[int]) -> Iterator[str]:
 
 def join_groups(tokens: Sequence[str]) -> str:
     """Put groups together to canonical SMILES. A place that no token takes gets a hydrogen atom, and tokens
-    for which there is no place are left out. So that this is seldom needed, a token that would take the last
-    place waits for the next one with further places.
+    for which there is no place are left out. So that few tokens are left out, a token that would take the
+    last place waits for the next token with further places.
 
-    If a symbol is special (`<mask>`), or RDKit rejects the molecule, the text is not valid SMILES.
+    If a symbol is special (`<mask>`), or RDKit rejects the molecule, the result is not valid SMILES.
     """
     if not tokens or any(map(_is_special, tokens)):
         return "".join(tokens)
@@ -140,8 +142,9 @@ def join_groups(tokens: Sequence[str]) -> str:
 
 
 def _keep_open(tokens: Sequence[str]) -> list[str]:
-    """Move tokens that close the last attachment point behind tokens that add new ones, so that the molecule
-    can keep growing. The tokens of a whole molecule stay as they are."""
+    """Return the tokens in an order in which the molecule can keep growing: a token that would close the last
+    place comes after the next token that adds places. The tokens of a whole molecule keep their order. Tokens
+    for which there is no place are left out."""
     first, *others = tokens
     ordered, places = [first], first.count(CUT) - first.startswith(CUT)
     waiting = [token for token in others if token.startswith(CUT)]
@@ -160,10 +163,11 @@ def _is_special(token: str) -> bool:
 
 
 def grammar(tokens: Sequence[str], length: int, ends: tuple[str, str, str]) -> "Grammar":
-    """Return the grammar of molecules: of `tokens` in rows of `length`, which `ends` begin, end and fill.
+    """Return the grammar of molecules written in groups. `tokens` are all symbols, `length` is N, the tokens
+    per row, and `ends` are the symbols that begin, end and fill a row.
 
-    After the beginning comes a group that begins with an atom, then groups that begin with a `*`. Each takes
-    one of the open places, which the state counts, and at the end there are none.
+    After the beginning comes a group that begins with an atom, then groups that begin with a `*`. The state
+    counts the open places: a group takes one and adds its other `*`, and no place is open at the end.
     """
     import torch
 
@@ -191,9 +195,10 @@ def grammar(tokens: Sequence[str], length: int, ends: tuple[str, str, str]) -> "
 
 
 def fill_groups(start: str, parts: Sequence[str | list[str]]) -> str:
-    """Join the tokens of a scaffold into SMILES, with the sampled groups of each gap put in. Where something
-    has to follow these groups (after the first part of a molecule, or after a linker between two fragments),
-    their last free place is kept for it."""
+    """Join the tokens of a scaffold, with the sampled groups in its gaps, into SMILES. `parts` has the tokens
+    in their order, and a list of sampled tokens for each gap. Where something has to follow the sampled
+    groups (after the first part of a molecule, or after a linker between two fragments), their last free
+    place is kept for it."""
     linked = is_link(start)
     tokens = []
     for position, part in enumerate(parts):
@@ -214,8 +219,8 @@ def is_link(start: str) -> bool:
 
 
 def spell_groups(start: str) -> Iterator[str]:
-    """Yield the spellings of a start: as it is, and from its open end on, so that what grows there is the
-    first part of the molecule."""
+    """Yield two spellings of a start: as it is, and beginning at its open end, so that what grows there is
+    the first part of the molecule. A link between two fragments has only the first spelling."""
     yield start
     if not is_link(start):
         molecule = Chem.MolFromSmiles(start)
@@ -223,8 +228,9 @@ def spell_groups(start: str) -> Iterator[str]:
 
 
 def _grow(tokens: Iterator[str], rings: Iterator[int], before: str | None = None) -> str:
-    """Return the SMILES of the next token with all that hangs on it, after the character `before`. Each ring
-    gets the next number."""
+    """Return the SMILES of the next of `tokens` with all that hangs on it; places that are left open when the
+    tokens end get [H]. `before` is the character in front of that token, None at the start of a molecule (see
+    `_next`). Each ring gets the next number of `rings`."""
     text = ""
     open_parts = [_number_rings(_next(tokens, before), rings)]  # a stack, because molecules may be very long
     while open_parts:
@@ -239,8 +245,12 @@ def _grow(tokens: Iterator[str], rings: Iterator[int], before: str | None = None
 
 
 def _next(tokens: Iterator[str], before: str | None) -> str:
-    """Return the next token that can follow the character `before`, without its bond to what is before it.
-    None is the start of a molecule."""
+    """Return the next of `tokens` that can follow the character `before`, or [H] if there is none.
+
+    At the start of a molecule (`before` is None) any token can follow, and a `*` at its beginning becomes
+    [H]. Later only a token that begins with `*` can, and the `*` is removed: it is the bond to what is
+    before.
+    """
     token = next((token for token in tokens if before is None or token.startswith(CUT)), CUT + _HYDROGEN)
     token = token.removeprefix(CUT) if before else token.replace(CUT, _HYDROGEN, token.startswith(CUT))
     if before in _TURNED and token[0] in _TURNED:  # both groups say on which side of a double bond they are

@@ -18,7 +18,8 @@ KNOWN = "known molecules"
 
 @dataclass(frozen=True, eq=False)
 class KnownMolecules:
-    """A set of canonical SMILES, for the operator `in`. It keeps only `hashes` (uint64, sorted, distinct)."""
+    """A set of molecules, for the operator `in`, by the texts that identify them, such as canonical SMILES.
+    It keeps only `hashes` of the texts (uint64, sorted, distinct)."""
 
     hashes: np.ndarray
 
@@ -37,7 +38,8 @@ class KnownMolecules:
 
     @classmethod
     def load(cls, path: str | Path) -> "KnownMolecules":
-        """Read a file of such a table; InputError if it is missing or has other content."""
+        """Read the table of hashes in the file `path`. Raises InputError if it is missing or has other
+        content."""
         table, _ = read_table(Path(path), KNOWN)
         return cls(table["hash"].to_numpy())
 

@@ -1,7 +1,8 @@
 """Reads files of molecules row by row, so that memory does not grow with the file.
 
-In a SMILES file the SMILES is the first field of each line, or another one if most first fields are none. A
-file with the suffix of a SMILES file is a table if its header names a column of SMILES, and others.
+In a SMILES file the SMILES are the first field of each line, or another field if most first fields are no
+SMILES. A file with the suffix of a SMILES file is a table if its header names a column of SMILES and further
+columns.
 
 Each format has a reader; `data.tabular` reads tables. Header lines and blank lines are not rows. The number
 of a row, from 1, helps users to find it: it is the number of its first line, of its record in an SDF file, or
@@ -55,7 +56,7 @@ def format_of(path: str | Path) -> str:
 
 
 def _names_smiles(path: Path) -> bool:
-    """Return whether a text file is a table in which the header names a column of SMILES."""
+    """Return whether a text file is a table whose header names a column of SMILES."""
     with suppress(InputError):
         layout = tabular.layout_of(path) if path.is_file() else None
         return layout is not None and any(usual_place(name) < inf for name in layout.header)
@@ -71,14 +72,14 @@ def holds_smiles(path: Path) -> bool:
 
 
 def usual_place(name: str) -> float:
-    """Return the place of a name in the list of usual names of columns with SMILES; infinite if it is not
-    usual."""
+    """Return the place of a name in the list of usual names of columns with SMILES, the best first; infinite
+    if the name is not in the list."""
     plain = re.sub("[ _.-]", "", name.lower())
     return _SMILES_COLUMNS.index(plain) if plain in _SMILES_COLUMNS else inf
 
 
 def is_known(path: Path) -> bool:
-    """Return whether the suffix of a file is that of a file of molecules."""
+    """Return whether a file has a suffix of files of molecules, or of tables."""
     return suffix_of(path) in _FORMATS
 
 
@@ -125,7 +126,8 @@ def read_rows(
 
 @contextmanager
 def _opened_rows(path: Path, column: str, sheet: str | None) -> Iterator[tuple[Iterator[Row], BinaryIO, str]]:
-    """Open a file: gives its rows, the file as it is, and what is expected in it."""
+    """Open a file of molecules. Gives its rows; the file in bytes, whose position shows the progress; and
+    what such a file should hold, in words."""
     if is_table(path):
         with tabular.open_table(path, sheet=sheet) as table:
             if column not in table.header and not tabular.is_table(path):  # a SMILES file by its name
@@ -142,9 +144,9 @@ def _opened_rows(path: Path, column: str, sheet: str | None) -> Iterator[tuple[I
 def read_fields(
     path: str | Path, column: str, sheet: str | None = None, strict: bool = False
 ) -> Iterator[tuple[int, str, str]]:
-    """Yield each row of a table, or each record of an SDF file: its number, its field in a column (or data
-    item), and the reason if it is rejected; the field is then empty. Raises InputError for an unknown column,
-    for a format without columns, and if `strict` for a row with a fault."""
+    """Yield (number, field, fault) for each row of a table, or record of an SDF file. The field is in
+    `column`, or in the data item with that name. A row with a fault has an empty field. Raises InputError for
+    an unknown column, for a format without columns, and if `strict` for a row with a fault."""
     if format_of(path) == "SDF":
         with _opened_items(Path(path)) as (header, records):
             index = tabular.index_of(header, column, path)
@@ -159,21 +161,20 @@ def read_fields(
 
 
 def repeated_names(path: Path, sheet: str | None = None) -> set[str]:
-    """Return the names that several columns of a table have."""
+    """Return the names that more than one column of a table has."""
     with tabular.open_table(path, sheet=sheet) as table:
         return {name for name in table.header if table.header.count(name) > 1}
 
 
 def first_fields(path: Path, number: int, sheet: str | None = None) -> dict[str, list[str]]:
-    """Return the fields of the first `number` rows of a table, or of the records of an SDF file, by their
-    column."""
+    """Map each column of a table, or data item of an SDF file, to its fields in the first `number` rows."""
     if format_of(path) == "SDF":
         return data_items(path, number)
     return next(tabular.columns(path, number, sheet))[1]
 
 
 def data_items(path: Path, number: int) -> dict[str, list[str]]:
-    """Return the data items of an SDF file by name, each with the fields of the first `number` records."""
+    """Map each data item of an SDF file to its fields in the first `number` records."""
     with _opened_items(path) as (header, records):
         first = [fields for _, fields in islice(records, number)]
     return {name: [fields[index] for fields in first] for index, name in enumerate(header)}
@@ -181,7 +182,7 @@ def data_items(path: Path, number: int) -> dict[str, list[str]]:
 
 @contextmanager
 def _opened_items(path: Path) -> Iterator[tuple[list[str], Iterator[tabular.Record]]]:
-    """Open an SDF file as a table of its data items."""
+    """Open an SDF file as a table of its data items. Gives the names of the columns, and the records."""
     from pairflow.kinds.molecules.data.sdf import as_table  # which imports RDKit
 
     with opened(path, "SDF") as (content, _):
@@ -189,8 +190,8 @@ def _opened_items(path: Path) -> Iterator[tuple[list[str], Iterator[tabular.Reco
 
 
 def find_field(path: Path) -> tuple[str | None, int] | None:
-    """Find the field of the lines of a text file that is mostly SMILES: the separator, None for white space,
-    and the number of the field, from 0. None if there is none."""
+    """Find where the lines of a text file have SMILES: return the separator of fields (None: white space) and
+    the number of the field, from 0. Returns None if no field is SMILES in most of the first lines."""
     with opened(path, "SMILES") as (content, _):
         lines = lines_of(content, path, _LONGEST_LINE)
         return _find_field([*islice(lines, _HEAD)])
@@ -227,8 +228,8 @@ def _smiles(lines: Iterator[str], path: Path, column: str) -> Iterator[Row]:
 
 
 def _first_fields(lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
-    """Yield the rows of lines that begin with SMILES, perhaps with a CX extension (`CCO |r| ethanol`).
-    Quotes around the SMILES are left out."""
+    """Yield the rows of numbered lines that begin with SMILES, perhaps with a CX extension (`CCO |r|
+    ethanol`). Quotes around the SMILES are left out."""
     for number, line in lines:
         text, _, name = line.strip().partition(" ")
         if "\t" in text or text[:1] == '"' or (name and name[0] in " \t|"):
@@ -243,8 +244,8 @@ def _first_fields(lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
 
 
 def _other_row(number: int, fields: list[str], place: int) -> Row:
-    """Return the row of a line whose SMILES stands at some place among its fields, perhaps before a CX
-    extension."""
+    """Return the row of a line whose SMILES are field number `place` of `fields`, perhaps with a CX extension
+    in the next field. The name is the first other field that is not empty."""
     others = [_field(fields, index) for index in range(len(fields)) if index != place]
     extension = "".join(f" {field}" for field in others[place : place + 1] if field.startswith("|"))
     return Row(

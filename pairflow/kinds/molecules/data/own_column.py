@@ -47,9 +47,9 @@ class Values(NamedTuple):
     """The numbers that R fields of a column hold, and how they are written.
 
     Attributes:
-        numbers: the number in each field (R,), NaN for none.
-        reasons: why a field has no number, else "".
-        notation: how numbers are written, if not plainly, such as with decimal commas.
+        numbers: the number in each field (R,); NaN if the field has none.
+        reasons: why a field has no number (R); empty if it has one.
+        notation: how numbers are written, such as with decimal commas; empty if plainly.
         clash: the indices of two fields whose notations contradict each other, if any.
         points: the index of a field with a point, if all points of the column may separate thousands.
     """
@@ -63,8 +63,8 @@ class Values(NamedTuple):
 
 def read_numbers(fields: Sequence[str]) -> Values:
     """Return the plain, finite numbers in the fields of a column, such as `5.1` or `6e-3`. Decimal commas,
-    and commas or points between thousands, are read if all numbers of the column agree and one has no other
-    reading."""
+    and commas or points between thousands, are read if all numbers of the column fit that notation and at
+    least one of them fits no other."""
     texts = [field.strip() for field in fields]
     bare = [_QUALIFIER.sub("", text, 1) if "," in text or "." in text else "" for text in texts]
     written = [text for text in dict.fromkeys(bare) if _NUMERIC.fullmatch(text)]
@@ -98,7 +98,7 @@ def has_decimal_commas(columns: Iterable[Sequence[str]]) -> bool:
 
 
 def _reason(text: str) -> str:
-    """Why a field without a plain number has none."""
+    """Return the reason why a field has no plain number."""
     if not text:
         return "empty"
     if _MISSING.fullmatch(text):
@@ -109,9 +109,9 @@ def _reason(text: str) -> str:
 
 
 def find_classes(fields: Sequence[str]) -> tuple[str, ...]:
-    """Return the classes of a column of classes, such as `active` and `inactive` or 0 and 1, in order; empty
-    for any other column. A column of numbers has classes if its numbers are few. Rare values are no
-    classes."""
+    """Return the names of the classes in a column of classes, such as `active` and `inactive` or 0 and 1, in
+    order; empty for any other column. A column of numbers is a column of classes if it has few different
+    numbers. Rare values are no classes."""
     values = read_numbers(fields)
     reasons = Counter(values.reasons)
     filled = len(fields) - reasons["empty"] - reasons["not measured"]
@@ -135,24 +135,24 @@ def _names(fields: Iterable[str], values: Values) -> Iterator[str]:
 
 
 class OwnColumn:
-    """A column of a CSV or Excel file, of numbers or of classes.
+    """A column of numbers or of classes in a table, or a data item of an SDF file.
 
     Attributes:
-        name: its name.
+        name: the name of the column.
         unit: what the numbers of rows count, such as "line".
-        lines: the number of each of R rows in the file.
-        fields: the text of each row (R).
-        classes: the names of its classes; empty for numbers.
-        numbers: the number of each row, or of its class from 0 (R,); NaN for none.
-        reasons: why a row has none (R), else "".
+        lines: the number in the file of each of R rows.
+        fields: the text of the column in each row (R).
+        classes: the names of the classes; empty for a column of numbers.
+        numbers: the number in each row, or the number of its class from 0 (R,); NaN if the row has none.
+        reasons: why a row has no number (R); empty if it has one.
     """
 
     def __init__(
         self, name: str, unit: str, rows: Iterable[Field], classes: Sequence[str] = (), commas: bool = False
     ):
-        """Make the column of `rows`, see `library.read_fields`, of a table that may have decimal `commas`.
-        Raises InputError if their numbers contradict each other in how they are written, or if points may
-        stand between thousands."""
+        """Make the column from `rows`, see `library.read_fields`. `commas` says that the table may have
+        decimal commas. Raises InputError if two numbers are written in ways that contradict each other, or if
+        a point may be either a decimal point or stand between thousands."""
         self.name, self.unit, self._commas, rows = name, unit, commas, [*rows]
         self.lines, self.fields = [line for line, *_ in rows], [field.strip() for _, field, _ in rows]
         self._faults = [fault for *_, fault in rows]
@@ -163,9 +163,12 @@ class OwnColumn:
     def read(
         cls, table: Path, name: str, classes: Sequence[str] = (), sheet: str | None = None
     ) -> "OwnColumn":
-        """Read the column. If a column beside it has a relation such as `>` for a number, the number is read
-        as if the relation stood in front of it. Raises InputError also if the table does not have it, if it
-        is no table, or if its numbers have several units."""
+        """Read the column `name` of a table. If a column beside it has a relation such as `>` for a number,
+        the number is read as if the relation stood in front of it.
+
+        Raises InputError as `__init__` does, if the file is no table or does not have the column, and if the
+        numbers have several units.
+        """
         unit, rows = library.unit_of(table), [*library.read_fields(table, name, sheet)]
         columns = library.first_fields(table, _FIRST, sheet)
         layout = layout_of(table) if library.format_of(table) == "CSV" else None
@@ -212,13 +215,14 @@ class OwnColumn:
             ]
 
     def divided(self, classes: Sequence[str]) -> "OwnColumn":
-        """Return the same column, read as classes."""
+        """Return a copy of the column, read as `classes`; as numbers if these are empty."""
         column = copy(self)
         column._read(classes)
         return column
 
     def without(self, lines: Iterable[int]) -> "OwnColumn":
-        """Return the same column, in which some lines hold no molecule."""
+        """Return a copy of the column in which the rows with the numbers `lines` in the file are rejected,
+        because they hold no molecule."""
         column, rejected = copy(self), {*lines}
         faults = zip(self.lines, self._faults, strict=True)
         column._faults = [fault or "rejected" * (line in rejected) for line, fault in faults]
@@ -226,11 +230,12 @@ class OwnColumn:
         return column
 
     def combined(self, repeats: Iterable[tuple[int, int]], replicates: Replicates) -> "OwnColumn":
-        """Return the same column, in which the first row of each molecule has the value that counts for it.
+        """Return a copy of the column in which the first row of each molecule has the value that counts for
+        it.
 
-        `repeats` has each row that repeats a molecule, and the first row with this molecule, by their numbers
-        in the file. Of different values `replicates` says which one counts: the first, the median (the most
-        frequent class, if there is only one), or none (reject).
+        `repeats` has pairs (number of a later row of a molecule, number of its first row) of row numbers in
+        the file. If the rows of a molecule have different values, `replicates` says which one counts: the
+        first, the median (of classes the most frequent one, or none if several are), or none (reject).
         """
         first = np.arange(len(self.lines))
         for line, original in repeats:
@@ -266,15 +271,16 @@ class OwnColumn:
         return column
 
     def at(self, lines: Iterable[int]) -> np.ndarray:
-        """Return the numbers (M,) in some rows, given by their numbers in the file."""
+        """Return the entries (M,) of `numbers` for the rows with the numbers `lines` in the file."""
         return self.numbers[[self._row[line] for line in lines]]
 
     def fields_at(self, lines: Iterable[int]) -> list[str]:
-        """Return the texts (M) in some rows, given by their numbers in the file."""
+        """Return the entries (M) of `fields` for the rows with the numbers `lines` in the file."""
         return [self.fields[self._row[line]] for line in lines]
 
     def tally(self) -> str:
-        """Say how many rows have a value, and where the others are."""
+        """Say how many rows have a value and, for each reason, how many rows have none, and where these
+        are."""
         what, notation = "class" if self.classes else "number", f" {self._notation}" * bool(self._notation)
         read, total = self.reasons.count(""), len(self.fields)
         text = f"{self.name}: {read:,} of {total:,} rows have a {what}{'' if self.classes else notation}"
@@ -287,7 +293,8 @@ class OwnColumn:
         return f"{text}; the others: {', '.join(others)}" if others else text
 
     def summarise(self) -> str:
-        """Say how many rows have a value, and what becomes of the others, and of repeated molecules."""
+        """Say how many rows have a value, what becomes of rows without one, and which value counts for
+        molecules in several rows."""
         text = f"{self.tally()}."
         if any(self.reasons):
             what = "class" if self.classes else "number"
@@ -295,8 +302,8 @@ class OwnColumn:
         return text + (f" {self._repeated}." if self._repeated else "")
 
     def unused(self) -> pd.DataFrame:
-        """List the rows whose field is not used, or counts only together with other rows of the molecule:
-        number in the file, text and reason."""
+        """List the rows whose field is not used, or counts only together with other rows of the molecule, in
+        a table of the row's number in the file, text and reason."""
         reasons = {row: reason for row, reason in enumerate(self.reasons) if reason}
         for row, first in self._differing.items():
             reasons[row] = f"the molecule, first in {self.unit} {self.lines[first]}, has several values"
@@ -307,15 +314,16 @@ class OwnColumn:
         return f"; the first: {self.fields[row][:_SHOWN]!r}" if self.fields[row] else ""
 
     def _places(self, rows: Sequence[int]) -> str:
-        """Return the numbers of some rows in the file, in words: `line 4`, `lines 2-5, 9`."""
+        """Return where some rows, given by their indices, are in the file: `line 4`, `lines 2-5, 9`."""
         runs = [*islice(_runs([self.lines[row] for row in rows]), _RUNS + 1)]
         more = ", ..." * (len(runs) > _RUNS)
         return f"{self.unit}{'s' * (len(rows) > 1)} {', '.join(runs[:_RUNS])}{more}"
 
 
 def _beside(columns: Iterable[str], name: str, endings: Set[str]) -> str | None:
-    """Return the column that says more of a column, by its last word: it has the same first word, or no
-    other."""
+    """Return the one of `columns` that says more about the column `name`: its last word is one of `endings`,
+    such as `unit`, and it has the same first word as `name`, or else no other word. Returns None if there is
+    none."""
     words = {column: re.findall(r"[^\W_]+", column.lower()) for column in (name, *columns)}
     found = [column for column in columns if column != name and {*words[column][-1:]} & endings]
     same = [column for column in found if words[column][:1] == words[name][:1]]
@@ -323,7 +331,9 @@ def _beside(columns: Iterable[str], name: str, endings: Set[str]) -> str | None:
 
 
 def _require_one_unit(name: str, unit: str, rows: Iterable[Field], units: Iterable[Field]) -> None:
-    """Raise InputError if the numbers in `rows` have several `units`. `unit` is what `line` counts."""
+    """Raise InputError if the numbers of the column `name` are in several units. `rows` are its fields, and
+    `units` the fields of a column of units, in the same order. `unit` is what row numbers count, for the
+    message."""
     found = dict[str, int]()
     for (line, field, _), (_, text, _) in zip(rows, units, strict=True):
         if text.strip() and _NUMERIC.fullmatch(field.strip()):
@@ -336,7 +346,8 @@ def _require_one_unit(name: str, unit: str, rows: Iterable[Field], units: Iterab
 
 
 def _with_relations(rows: Iterable[Field], relations: Iterable[Field]) -> Iterator[Field]:
-    """Yield rows, whose numbers follow their relation, such as `>`, unless it is `=`."""
+    """Yield `rows` with a relation such as `>` in front of a number, if `relations`, the fields of another
+    column, has one for it. The relation `=` is left out."""
     for (line, field, fault), (_, text, _) in zip(rows, relations, strict=True):
         sign = text.strip(" '\"")
         censored = sign.strip("=") and _QUALIFIER.fullmatch(sign) and _NUMERIC.fullmatch(field.strip())
@@ -358,8 +369,8 @@ def _runs(numbers: Sequence[int]) -> Iterator[str]:
 
 
 def divide(setting: Conditioning, values: np.ndarray) -> Classes:
-    """Return the classes of a property by its values (M,) in the training molecules. Raises InputError if a
-    class would be empty."""
+    """Return the classes of a property by its values (M,) in the training molecules. If the setting names the
+    classes, `values` are the numbers of classes. Raises InputError if a class would be empty."""
     name, labels = setting.name(), setting.labels()
     if isinstance(setting.classes, int):
         return Classes.from_values(name, values, labels)

@@ -76,7 +76,7 @@ class Vocabulary(Settings):
 
     @property
     def representation(self) -> Representation:
-        """The functions between SMILES and tokens."""
+        """The notation of the symbols, with its functions between SMILES and tokens."""
         return get_representation(self.kind)
 
     @property
@@ -86,12 +86,13 @@ class Vocabulary(Settings):
 
     @property
     def hash(self) -> str:
-        """SHA-256 (hex) of the JSON. A model and its token files must have the same hash."""
+        """SHA-256 (hex) of the content of vocabulary.json. A model and its token files must have the same
+        hash."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     def encode(self, smiles: str, length: int) -> list[int]:
         """Return the `length` ids of a molecule: `<bos>`, its tokens, `<eos>`, then `<pad>`. Raises
-        InputError for too many tokens, or for one that is not in the vocabulary."""
+        InputError for too many tokens, and UnknownToken for a token that is not in the vocabulary."""
         tokens = self.representation.tokenize(smiles)
         if len(tokens) > length - 2:
             raise InputError(say_too_long(len(tokens), length))
@@ -102,7 +103,8 @@ class Vocabulary(Settings):
         return ids + [PAD] * (length - len(ids))
 
     def grammar(self, length: int) -> "Grammar | None":
-        """Return which rows of `length` ids are whole molecules; None for SMILES and SELFIES."""
+        """Return the grammar of the rows of `length` ids that are whole molecules; None for SMILES and
+        SELFIES."""
         ends = (self.tokens[BOS], self.tokens[EOS], self.tokens[PAD])
         make = self.representation.grammar
         return make(self.tokens, length, ends) if make else None
@@ -138,12 +140,15 @@ class PreparedMolecules:
     """A data set of molecules, ready for pairing and training.
 
     `train` (M, N) and `validation` (V, N) are token rows in data order, in the smallest dtype that holds K.
-    `smiles` has one line per molecule: `row` (its index in the raw rows, from 0), `smiles` (canonical),
-    `split` and, if rows have names, `name`. A split is train, validation or reference; a reference row is
-    left out of training because of `training_rows`, but does not count as novel. By a rule `identity` other
-    than "smiles" they have a `key`, too, which forms of one molecule share. `rejected` has `row`, `text`
-    (raw), `reason` and `line`, the number of the row in its file; `repeats` has this number
-    of each duplicate, and the index of the first row with its molecule.
+
+    `smiles` is a table with a line for each molecule: `row` (its index in the raw rows, from 0), `smiles`
+    (canonical), `split` and, if rows have names, `name`. A split is train, validation or reference; a
+    reference molecule is left out of training because of `training_rows`, but does not count as novel. If the
+    rule `identity` is not "smiles", there is a column `key`, too: what identifies the molecule.
+
+    `rejected` is a table with the columns `row`, `text` (raw), `reason` and `line`, the number of the row in
+    its file. `repeats` has a pair for each duplicate: the number of its row in the file, and the index of the
+    first row with its molecule.
     """
 
     train: np.ndarray
@@ -159,7 +164,8 @@ class PreparedMolecules:
 
 
 def _note_kept(read: ReadMolecules, settings: Molecules) -> None:
-    """Say on stderr how many molecules are kept in one form only, and how many are left out of a split."""
+    """Print on stderr how many molecules are kept without some of their stereochemistry, and how many rows
+    are left out because the other part of the user's split has their molecule."""
     words = {
         _MIXED: "have racemic or relative stereocentres: one form of each is kept, as drawn",
         LOST: "have stereo marks that RDKit drops: they mark no stereocentre, or an axis, as of an allene",
@@ -189,10 +195,15 @@ def prepare(
     Rows that cannot be used are listed with their reason. Memory holds only canonical SMILES, tokens and
     rejected texts.
 
-    `validation_rows` (indices of `rows`) are a published split; a scaffold split ignores it, and so does the
-    user's own split, which rows have as their `part`. Without either `split_rows` draws one. The vocabulary
-    has the tokens of the `parent`, if there is one, and all tokens of the molecules. `processes` is the
-    number of processes at work, and `saved` has what an interrupted run has read.
+    Args:
+        rows: the raw rows; if users have split their data, `part` says to which part a row belongs.
+        settings: the settings of the data.
+        validation_rows: a published split, as indices of `rows`. A scaffold split and the user's own split
+            ignore it; if there is no split, `split_rows` draws one.
+        parent: the vocabulary of the model to start from; the new vocabulary has its tokens and all tokens of
+            the molecules.
+        processes: the number of processes at work.
+        saved: what an interrupted run has read.
 
     Raises InputError if more than `max_too_long_share` of the molecules do not fit, if no molecule is left,
     if `validation_rows` has a row that does not exist, if the parent has another representation, and if the
@@ -251,7 +262,7 @@ def _count_stereo(molecule: Chem.Mol, standardised: Chem.Mol | None) -> list[str
 
 
 def as_series(texts: pa.ChunkedArray) -> pd.Series:
-    """Return texts as a column that takes no Python object for each."""
+    """Return texts as a pandas column that stays in Arrow, because Python objects take more memory."""
     return pd.Series(texts.combine_chunks(), dtype=pd.ArrowDtype(pa.large_string()))
 
 
@@ -265,9 +276,9 @@ def label_molecules(
     """Divide properties into classes by their values in training molecules, and label all M molecules.
 
     Returns the properties, and the labels (M,) or (M, P), see `Properties`. `molecules` is
-    `PreparedMolecules.smiles`, whose `row` counts the rows of the raw file `table`, or of its `sheet`;
-    `repeats` is as in `PreparedMolecules`. Says on stderr which fields of a column are not used. Raises
-    InputError for a column that is missing, and if a class would be empty.
+    `PreparedMolecules.smiles`; its column `row` counts the rows of the raw file `table`, or of the table's
+    `sheet`. `repeats` is as in `PreparedMolecules`. Prints on stderr which fields of a column are not used.
+    Raises InputError for a column that is missing, and if a class would be empty.
     """
     training, values = (molecules["split"] == "train").to_numpy(), []
     kept = {*molecules["row"]}

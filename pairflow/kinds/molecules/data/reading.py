@@ -55,8 +55,8 @@ def read_molecule(row: Row) -> Chem.Mol:
 
 
 def canonicalise(raw: Chem.Mol, rules: Standardisation, text: str = "") -> tuple[Chem.Mol, str]:
-    """Return the standardised molecule and its SMILES. `text` is that from which it was read, which saves
-    time. Raises InputError if a rule rejects it."""
+    """Return the molecule `raw`, standardised, and its canonical SMILES. `text` is the SMILES that it was
+    read from, if known, which saves time. Raises InputError if a rule rejects the molecule."""
     molecule = standardise(raw, rules)
     return molecule, write_smiles(molecule, text.strip() if molecule is raw else "")
 
@@ -67,7 +67,8 @@ def say_too_long(size: int, length: int) -> str:
 
 
 class _Molecule(NamedTuple):
-    """A molecule of a chunk: the index of its row, its number in the file, and what is kept of it."""
+    """What is kept of a molecule of a chunk. `row` is the index of its row, `number` the number of the row in
+    the file, `size` the number of tokens, and `key` what identifies it; empty if its SMILES do."""
 
     row: int
     number: int
@@ -81,8 +82,8 @@ class _Molecule(NamedTuple):
 
 
 class _Chunk(NamedTuple):
-    """What a process has read from a chunk of rows. `written` has the numbers in `tokens` of the tokens of
-    all molecules, joined; `rejected` is as in `ReadMolecules`."""
+    """What a process has read from a chunk of `rows` rows. `written` has the tokens of all molecules, one
+    molecule after the other, as indices of `tokens`. `rejected` and `counts` are as in `ReadMolecules`."""
 
     rows: int
     molecules: list[_Molecule]
@@ -93,7 +94,7 @@ class _Chunk(NamedTuple):
 
 
 def _read(settings: Molecules, count: Count | None, rows: list[tuple[int, Row]]) -> _Chunk:
-    """Read the molecules of rows, which come with their indices."""
+    """Read the molecules of rows; each row comes with its index. `count` is as in `ReadMolecules`."""
     tokenize = get_representation(settings.representation).tokenize
     numbers, written = dict[str, int](), array("I")
     molecules, rejected, counts = [], [], Counter[str]()
@@ -130,7 +131,8 @@ class SavedChunks:
         add_earlier_costs(self.spent, work.provenance)
 
     def load(self, chunks: Iterator[Any]) -> Iterator[_Chunk]:
-        """Yield the chunks that were read, and skip their rows in `chunks`."""
+        """Yield the saved chunks, and take as many chunks of rows from `chunks`, so that only unread ones are
+        left."""
         while path := self.files.find(str(self.number)):
             saved = json.loads(path.read_bytes()[:-SEAL])
             for (rows, molecules, written, tokens, rejected, counts), _ in zip(saved, chunks, strict=False):
@@ -140,7 +142,7 @@ class SavedChunks:
             self.number += 1
 
     def add(self, chunk: _Chunk) -> None:
-        """Add a chunk, and save the last _SAVED ones if there are so many."""
+        """Add a chunk, and save the chunks that are not saved yet as soon as there are _SAVED of them."""
         self.pending.append(chunk)
         if len(self.pending) == _SAVED:
             self.provenance.write(self.spent)
@@ -159,7 +161,8 @@ def _numbers(values: Sequence[int] | np.ndarray) -> np.ndarray:
 
 
 class _Part(NamedTuple):
-    """The molecules of a chunk that fit: a table of COLUMNS, and the numbers of their tokens, joined."""
+    """The molecules of a chunk that fit: a table of COLUMNS; and their tokens, one molecule after the other,
+    as the numbers that `ReadMolecules.tokens` gives them."""
 
     table: pa.Table
     written: np.ndarray
@@ -173,7 +176,7 @@ class ReadMolecules:
     """Reads all rows of a file into the molecules that fit `length`, and the rejected rows.
 
     `processes` is the number of processes at work. `count` is a function that names features of a molecule,
-    which are counted.
+    which are counted. `saved` has what an interrupted run has read.
 
     Attributes:
         total: the number of rows.
@@ -181,7 +184,7 @@ class ReadMolecules:
         rejected: index (from 0), text, reason and number in the file of each rejected row.
         duplicates: the number of molecules that are left out because they are equal to an earlier one.
         in_both: how many duplicates the user's split puts on the other side than the earlier molecule.
-        repeats: for each duplicate its number in the file, and the index of the earlier row.
+        repeats: for each duplicate the number of its row in the file, and the index of the earlier row.
         too_long: the numbers of tokens of the molecules that are too long.
         counts: how often `count` has named each feature.
     """
@@ -220,7 +223,9 @@ class ReadMolecules:
             self._leave_out_rare(settings.min_count)
 
     def _add(self, chunk: _Chunk, length: int, first: dict[int, int] | None) -> None:
-        """Add a chunk, without molecules that repeat one of the rows in `first`, or that do not fit."""
+        """Add the molecules of a chunk that fit `length`. `first` maps the hash of each molecule to the index
+        of its first row, and grows; later rows of a molecule are duplicates. If `first` is None, duplicates
+        are kept."""
         rejected, kept = [*chunk.rejected], list[dict[str, object]]()
         fits = np.zeros(len(chunk.molecules), bool)
         self._held_out.update(molecule.row for molecule in chunk.molecules if molecule.held_out)
@@ -252,7 +257,8 @@ class ReadMolecules:
         self._parts.append(_Part(table, _numbers(np.array(joined, np.uint32)[written])))
 
     def _leave_out_rare(self, least: int) -> None:
-        """Leave out the molecules with a token that fewer than `least` molecules have, and such tokens."""
+        """Reject the molecules that have a rare token, one that fewer than `least` molecules have, and remove
+        the rare tokens from `tokens`."""
         names = [*self.tokens]
         holders = np.zeros(len(names), np.int64)
         for part in self._parts:
@@ -281,11 +287,11 @@ class ReadMolecules:
 
     @property
     def molecules(self) -> pa.Table:
-        """The molecules that fit (M), in COLUMNS."""
+        """The M molecules that fit, as a table with COLUMNS."""
         return pa.concat_tables([COLUMNS.empty_table(), *(part.table for part in self._parts)])
 
     def tokens_within(self, size: int) -> set[str]:
-        """Return the tokens of all molecules with at most `size` tokens."""
+        """Return the tokens that occur in molecules of at most `size` tokens."""
         names = np.array([*self.tokens], object)
         within = [part.written[np.repeat(part.sizes <= size, part.sizes)] for part in self._parts]
         return {*names[np.unique(np.concatenate([*map(np.unique, within)]))]}
@@ -299,8 +305,8 @@ class ReadMolecules:
         return f" of {self.total} rows: {number} {reason} (the first: row {row}, {text!r})"
 
     def write(self, table: np.ndarray, ids: Mapping[str, int], begin: int, end: int) -> None:
-        """Write the ids of the tokens of all molecules into the rows of `table` (M, N), between the ids
-        `begin` and `end`."""
+        """Fill the rows of `table` (M, N): the id `begin`, the ids of a molecule's tokens, and the id `end`.
+        `ids` maps tokens to ids. Positions after the end keep what they have."""
         symbols = np.array([ids[token] for token in self.tokens], table.dtype)
         positions, first = np.arange(table.shape[1]), 0
         for part in self._parts:

@@ -1,4 +1,4 @@
-"""Writes molecules in tokens of SMILES, or of SELFIES or groups, whose rows are nearly all valid molecules.
+"""Writes molecules in tokens of SMILES, SELFIES or groups. Nearly all rows of SELFIES or groups are valid.
 
 SELFIES (Krenn et al. 2020, doi 10.1088/2632-2153/aba947) are written by the library `selfies`, with its
 default rules of valence, and groups by `groups.py`.
@@ -42,13 +42,13 @@ class Representation(NamedTuple):
 
     Attributes:
         name: the name of the notation in messages.
-        accepts: whether a text is a token.
+        accepts: whether a text is a token; a function.
         tokenize: SMILES -> tokens. Raises InputError for a molecule that the notation cannot write.
         join: tokens -> SMILES, which are invalid if the tokens are no molecule.
         fill: (start, parts) -> SMILES of a scaffold with its gaps filled. `start` is the scaffold as SMILES
             with a `*` for each gap. `parts` has its tokens in their order, with a list of tokens for a gap.
-        spell: start -> its spellings that differ as tokens.
-        grammar: makes the grammar of whole molecules, see `groups.grammar`; None if there is none.
+        spell: start -> the spellings of this start that differ as tokens.
+        grammar: returns the grammar of whole molecules, see `groups.grammar`; None if there is none.
     """
 
     name: str
@@ -61,8 +61,8 @@ class Representation(NamedTuple):
 
 
 def tokenize(smiles: str) -> list[str]:
-    """Split SMILES into tokens: atoms, bonds, branches and ring closures. Joined, they are the string again.
-    Raises InputError for a character that belongs to no token."""
+    """Split SMILES into tokens: atoms, bonds, branches and ring closures. The tokens in their order make up
+    the whole string. Raises InputError for a character that belongs to no token."""
     tokens = _SMILES.findall(smiles)
     if "".join(tokens) != smiles:
         raise InputError(f"not a SMILES string: {smiles!r} holds characters that belong to no token")
@@ -88,7 +88,7 @@ def tokenize_selfies(smiles: str) -> list[str]:
 def join_selfies(symbols: Sequence[str]) -> str:
     """Translate SELFIES symbols into canonical SMILES, so that a molecule has only one spelling.
 
-    If a symbol is special (`<mask>`), or RDKit rejects the molecule, the symbols are joined as they are,
+    If a symbol is special (`<mask>`), or RDKit rejects the molecule, the symbols are returned as one string,
     which is not valid SMILES.
     """
     import selfies
@@ -102,16 +102,18 @@ def join_selfies(symbols: Sequence[str]) -> str:
 
 
 def graft_smiles(tokens: Sequence[str], link: bool) -> str:
-    """Join the tokens of a group. Without tokens, a group is a hydrogen atom, and a link a direct bond."""
+    """Return the SMILES for a gap of a scaffold that is filled with `tokens`. Without tokens the gap gets a
+    hydrogen atom or, if it links two fragments (`link`), a direct bond."""
     return "".join(tokens) or ("" if link else "[H]")
 
 
 def graft_selfies(symbols: Sequence[str], link: bool) -> str:
-    """Translate the SELFIES symbols of a group into SMILES that can follow an atom of a scaffold.
+    """Return the SMILES for a gap of a scaffold that is filled with SELFIES symbols; they can follow an atom.
 
-    The group is decoded behind an iodine atom, which has one bond and stands for the scaffold, and a link
-    also in front of another one. A link that does not reach the second iodine ends in `.`, and so connects
-    nothing. Numbers of rings start above _FIRST_RING, because a scaffold has rings with smaller numbers open.
+    The symbols are decoded behind an iodine atom, which has one bond and stands for the scaffold, and for a
+    gap that links two fragments (`link`) also in front of another one. If a link does not reach the second
+    iodine, its SMILES end in `.`, and so connect nothing. Numbers of rings start above _FIRST_RING, because a
+    scaffold has rings with smaller numbers open.
     """
     import selfies
 
@@ -125,7 +127,8 @@ def graft_selfies(symbols: Sequence[str], link: bool) -> str:
 
 
 def _fill_text(graft: Callable[[Sequence[str], bool], str], start: str, parts: Sequence[Part]) -> str:
-    """Write a group in each gap of a start. If no gap is its end, the gap is a link between two fragments."""
+    """Return a start with its gaps filled, see `Representation.fill`. `graft` turns the tokens of a gap into
+    SMILES."""
     groups = (part for part in parts if isinstance(part, list))
     first, *pieces = start.split(CUT)
     link = is_link(start)
@@ -146,7 +149,8 @@ REPRESENTATIONS = {
 
 
 def get_representation(kind: Notation) -> Representation:
-    """Return one of REPRESENTATIONS. Raises InputError if it needs `selfies`, which is not installed."""
+    """Return one of REPRESENTATIONS. Raises InputError for SELFIES if the package `selfies` is not
+    installed."""
     if kind == "selfies" and find_spec("selfies") is None:
         remedy = "pip install selfies, or --representation smiles for a new experiment"
         raise InputError(f"SELFIES need the package selfies: {remedy}")

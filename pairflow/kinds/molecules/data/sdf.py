@@ -32,8 +32,10 @@ _FIRST = 1_000  # records, of which the data items are the columns of the table
 
 
 def read_sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
-    """Yield the rows of an SDF file. Names are in the data item `column`, unless that is "smiles", or else
-    the titles, or the data items that `name_column` finds. Raises InputError for an unknown data item."""
+    """Yield the rows of an SDF file. The name of a row is the data item `column` or, if that is empty, the
+    title of the record. If `column` is "smiles", which is no data item, the name is the title or, if that is
+    empty, the data item that `name_column` finds. Raises InputError if no record has the data item
+    `column`."""
     named = column == "smiles"
     for number, (block, rest, single) in enumerate(_records(lines, path), 1):
         title = name = block[0].strip() if block else ""
@@ -64,8 +66,9 @@ def read_sdf(lines: Iterable[str], path: Path, column: str) -> Iterator[Row]:
 
 
 def as_table(lines: Iterable[str], path: Path) -> tuple[list[str], Iterator[Record]]:
-    """Read the data items of an SDF file as a table: returns the names of the columns, from the first
-    records, and an iterator over the records, each with a field for every column."""
+    """Read the data items of an SDF file as a table. Returns the names of the columns, which are the data
+    items of the first records, and an iterator over all records, each a number and a field for every
+    column."""
     records = ((block, _items(rest), single) for block, rest, single in _records(lines, path))
     first = [*islice(records, _FIRST)]
     header = [*dict.fromkeys(name for _, items, _ in first for name in items)]
@@ -74,8 +77,9 @@ def as_table(lines: Iterable[str], path: Path) -> tuple[list[str], Iterator[Reco
 
 
 def _why_no_molecule(molecule: Chem.Mol, smiles: str, block: str) -> str:
-    """Return the reason to reject a record, as of `fields`. To look at all atoms takes time, so that this is
-    done only where a line such as `M ALS`, a `*` or an atom without its hydrogens (`[C]`) gives a sign."""
+    """Return the reason to reject a record (see `fields.why_no_molecule`); empty if there is none. All atoms
+    are looked at only where a line such as `M ALS`, a `*` or an atom without its hydrogens (`[C]`) gives a
+    sign, because that takes time. `block` is the text of the structure."""
     if "~" in smiles:
         return QUERY
     if not (_LINE.search(block) or _WORD.search(block) or "LINKNODE" in block or _SIGN.search(smiles)):
@@ -86,8 +90,8 @@ def _why_no_molecule(molecule: Chem.Mol, smiles: str, block: str) -> str:
 
 
 def _free_amines(molecule: Chem.Mol) -> None:
-    """Remove the stereocentres that RDKit finds by 3D coordinates at protonated amines: these invert freely,
-    so that the poses of a ligand would become different molecules."""
+    """Remove from `molecule`, in place, the stereocentres that RDKit finds by 3D coordinates at amines with a
+    hydrogen. These invert freely, so that the poses of a ligand would become different molecules."""
     if molecule.GetNumConformers() and molecule.GetConformer().Is3D():
         for atom in molecule.GetAtoms():
             if atom.GetAtomicNum() == 7 and atom.GetTotalNumHs():
@@ -95,8 +99,8 @@ def _free_amines(molecule: Chem.Mol) -> None:
 
 
 def _loses_wedge(molecule: Chem.Mol, block: str) -> bool:
-    """Return whether a bond is drawn as a wedge that makes no stereocentre, such as at an axis of
-    chirality."""
+    """Return whether a bond is drawn as a wedge but makes no stereocentre, for example at an axis of
+    chirality. `block` is the text of the structure."""
     if not (_WEDGE.search(block) or " CFG=" in block):
         return False
     wedges = (bond for bond in molecule.GetBonds() if _WEDGES & {*bond.GetPropsAsDict(True).items()})
@@ -109,8 +113,9 @@ def _say_problem(block: str) -> str:
 
 
 def _with_radicals(block: str) -> str:
-    """Return a mol block with the radicals of its atom lines (charge 4), which RDKit ignores, as properties.
-    Other properties of charges take the place of these columns."""
+    """Return a mol block in which the radicals of its atom lines (charge 4), which RDKit ignores, are
+    properties. A block that has properties of charges or radicals is returned unchanged, because these
+    replace the charges of the atom lines."""
     if "  4  0  0  0" not in block or "V3000" in block or "\nM  CHG" in block or "\nM  RAD" in block:
         return block
     lines = block.split("\n")
@@ -124,8 +129,8 @@ def _name_of(items: tuple[str, ...]) -> str:
 
 
 def _records(lines: Iterable[str], path: Path) -> Iterator[tuple[list[str], list[str], bool]]:
-    """Yield the lines of each record up to its line `M  END`, those below it, and whether it has one such
-    line at most."""
+    """Yield for each record the lines up to `M  END`, the lines below, and whether it has at most one line `M
+    END`. Raises InputError if a record does not end within _LONGEST_RECORD lines."""
     block: list[str] = []
     rest: list[str] = []
     part, last, single = block, _LONGEST_RECORD, True
@@ -146,8 +151,8 @@ def _records(lines: Iterable[str], path: Path) -> Iterator[tuple[list[str], list
 
 
 def _items(lines: list[str]) -> dict[str, str]:
-    """Return the data items in the lines below a structure. An item has a line such as `> 1 <name> (2)`, and
-    lines with its value up to an empty one."""
+    """Return the data items in the lines below a structure, by name. An item has a line such as `> 1 <name>
+    (2)`, then the lines of its value up to an empty line."""
     items: dict[str, list[str]] = {}
     value: list[str] | None = None
     for line in lines:

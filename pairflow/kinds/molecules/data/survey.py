@@ -85,12 +85,13 @@ class Survey(ReadMolecules):
             that a rule rejects count, too.
         ions: the number of molecules that are charged because a counter-ion was removed.
         lengths: the numbers of tokens (D,) of the D distinct molecules, with `<bos>` and `<eos>`.
-        groups: the numbers (D,) of their scaffolds.
-        held_out: whether the user's own split holds them out (D,).
-        lines: the numbers (D,) of their first rows in the file.
+        groups: the number (D,) of each molecule's scaffold.
+        held_out: whether the user's own split holds a molecule out (D,).
+        lines: the number (D,) of each molecule's first row in the file.
         unit: what the number of a row counts (line, record or row).
         rejects: a table of the rejected rows, without duplicates: number, text, reason.
-        repeats: each duplicate, and the first row with its molecule, by their numbers in the file.
+        repeats: for each duplicate the number of its row in the file, and the number of the first row with
+            its molecule.
         of: the number of rows of the file, of which `total` were read.
         share: the D molecules as a share of the distinct molecules of the file, an estimate unless all rows
             were read.
@@ -106,7 +107,8 @@ class Survey(ReadMolecules):
         processes: int = 1,
         of: int | None = None,
     ):
-        """Read all rows, which may be some `of` the rows of a file. Raises InputError without a molecule."""
+        """Read all `rows`, which are the rows of a file or, if `of` is given, a random part of its `of` rows.
+        Raises InputError if no molecule can be used."""
         self.unit = unit
         distinct = settings.model_copy(update={"drop_duplicates": True})
         super().__init__(rows, distinct, _ANY, processes, _features)
@@ -126,7 +128,8 @@ class Survey(ReadMolecules):
         self.share = len(self) / self._count_distinct()
 
     def say_rejected(self) -> str:
-        """Say how many rows are rejected for each reason, and what to do about it."""
+        """Say how many rows are rejected for each reason, where the first is, and what to do about the
+        reason."""
         return "; ".join(
             f"{reason} ({count:,} row{'s' * (count > 1)}, the first in {self.unit} {number}: {text[:60]!r}"
             + (f"; {REMEDIES[reason]})" if reason in REMEDIES else ")")
@@ -134,8 +137,9 @@ class Survey(ReadMolecules):
         )
 
     def _count_distinct(self) -> float:
-        """Estimate the number of distinct molecules in the file. If each occurs m times, a random part s of
-        V valid rows has V / m (1 - (1 - s)^m) of them, which is D: m is the solution."""
+        """Estimate the number of distinct molecules in the file: V / m, if each occurs m times in V valid
+        rows. A random share s of the rows then has V / m (1 - (1 - s)^m) distinct molecules, and m is the
+        number for which these are the D that were found."""
         share = self.total / self.of
         valid = (len(self) + self.duplicates) / share
         if share == 1 or not self.duplicates:
@@ -143,13 +147,15 @@ class Survey(ReadMolecules):
         return valid / brentq(lambda m: valid / m * (1 - (1 - share) ** m) - len(self), 1, valid)
 
     def length(self, max_too_long_share: float, multiple: int = 8) -> int:
-        """N: the smallest multiple of `multiple` that at most this share of the molecules exceeds."""
+        """Return N, the tokens per row: the smallest multiple of `multiple` that at most the given share of
+        the molecules exceeds."""
         ordered = np.sort(self.lengths)
         needed = int(ordered[len(ordered) - 1 - int(max_too_long_share * len(ordered))])
         return -(-needed // multiple) * multiple
 
     def vocabulary_size(self, length: int, known: Sequence[str] = SPECIALS) -> int:
-        """K: the number of `known` symbols, and of others in the molecules that fit `length`."""
+        """Return K: the number of `known` symbols, and of further symbols in the molecules that fit
+        `length`."""
         return len(self.tokens_within(length - 2).union(known))
 
 
@@ -166,7 +172,8 @@ def draw_rows(rows: Iterable[Row], most: int) -> tuple[list[Row], int]:
 
 
 def first_rejected(rejected: pd.DataFrame) -> Iterator[tuple[str, int, int, str]]:
-    """Yield each reason, the most frequent first: reason, number of rows, first row's number and text."""
+    """Yield, for each reason in the table `rejected`, the most frequent first: the reason, its number of
+    rows, and the number and the text of its first row."""
     firsts = rejected.drop_duplicates("reason").set_index("reason")
     for reason, count in Counter(rejected["reason"]).most_common():
         yield reason, count, *firsts.loc[reason, ["number", "text"]]
@@ -175,8 +182,9 @@ def first_rejected(rejected: pd.DataFrame) -> Iterator[tuple[str, int, int, str]
 def list_counts(
     counts: Survey, data: Entry, size: DatasetSize, left_out: int, rejects: Path
 ) -> list[tuple[str, int, str]]:
-    """Return the lines that describe a file, each a label, a number and a remark. `data` and `size` are those
-    of the experiment, which leaves out `left_out` molecules; `rejects` is the file with rejected rows."""
+    """Return the lines that describe a file, each a label, a number and a remark. `data` and `size` are the
+    section `data` and the size of the suggested experiment, `left_out` is the number of molecules that it
+    does not train on, and `rejects` is the path of the table of rejected rows."""
     too_long = int(np.count_nonzero(counts.lengths > size.length))
     quantiles = np.quantile(counts.lengths, [0.05, 0.5, 0.95, 1], method="lower")
     spread = "5 % have up to {}, half up to {}, 95 % up to {}, the longest {}".format(*quantiles)
@@ -196,7 +204,7 @@ def list_counts(
 
 
 def _list_rows(counts: Survey, data: Entry, rejects: Path) -> Iterator[tuple[str, int, str]]:
-    """Yield the lines on rows, rejected ones, duplicates and FEATURES."""
+    """Yield the lines of `list_counts` on rows, rejected rows, duplicates and FEATURES."""
     sampled = "drawn at random; all numbers below are of these rows"
     part = counts.total < counts.of
     listed = f"{'' if part else 'all '}are listed in {'' if rejects.parent.name else './'}{rejects}"
@@ -213,8 +221,8 @@ def _list_rows(counts: Survey, data: Entry, rejects: Path) -> Iterator[tuple[str
 
 
 class SmilesColumn(NamedTuple):
-    """The column of a table with SMILES: its name, its sheet (None for the first or only one), the first
-    fields of all columns there, and the other columns that also hold SMILES."""
+    """The column of a table that has SMILES: its name, its sheet (None for the first or only sheet), the
+    first fields of all columns of that sheet, and the names of its other columns that also hold SMILES."""
 
     name: str
     sheet: str | None
@@ -223,8 +231,8 @@ class SmilesColumn(NamedTuple):
 
 
 def find_column(path: Path, column: str | None = None, sheet: str | None = None) -> SmilesColumn:
-    """Find the column of a table that has SMILES, unless `column` is given: most of its first fields are
-    molecules. Of an Excel file all sheets are searched, or one `sheet`.
+    """Find the column of a table that has SMILES: `column`, or one of which most first fields are molecules.
+    All sheets of an Excel file are searched, or only `sheet`.
 
     Of several such columns, one with a usual name is chosen. Raises InputError if there is none, if the
     choice is not clear, or if the name of the column is a molecule: the header line is missing.
@@ -247,20 +255,21 @@ def find_column(path: Path, column: str | None = None, sheet: str | None = None)
 
 
 def find_smiles(columns: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the columns of which most fields are molecules."""
+    """Return the names of the columns of which most fields are molecules. `columns` maps names to fields."""
     return [name for name, fields in columns.items() if are_molecules(fields)]
 
 
 def find_foreign(columns: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
-    """Yield the columns of which most fields are molecules in another notation, and the reason to reject
-    these."""
+    """Yield the name of each column of which most fields are molecules in another notation, with the reason
+    to reject them."""
     for name, fields in columns.items():
         reasons = Counter(map(why_foreign, map(str.strip, fields)))
         yield from ((name, reason) for reason in FOREIGN.values() if reasons[reason] > len(fields) / 2)
 
 
 def _choose(path: Path, usable: list[str]) -> str:
-    """Choose one of several columns with SMILES by its name."""
+    """Choose one of several columns with SMILES by its name. Raises InputError if no choice is clear, and if
+    the name is a molecule."""
     usual = [name for name in usable if usual_place(name) < inf]
     if not usual and len(usable) > 1:
         names = ", ".join(map(repr, usable))
@@ -272,8 +281,8 @@ def _choose(path: Path, usable: list[str]) -> str:
 
 
 def read_found(path: Path, column: str | None = None, progress: bool = False) -> Iterator[Row]:
-    """Yield the rows of a file as `read_rows`; of a table with the SMILES in `column`, which is found if it
-    is not given."""
+    """Yield the rows of a file as `read_rows` does. The SMILES of a table are in `column`; if it is not
+    given, the column is found by `find_column`."""
     if library.is_table(path):
         found = find_column(path, column)
         return read_rows(path, found.name, progress, found.sheet)
@@ -281,21 +290,23 @@ def read_found(path: Path, column: str | None = None, progress: bool = False) ->
 
 
 def are_molecules(texts: Iterable[str]) -> bool:
-    """Return whether most of the different texts are molecules, at least half of these with several atoms: a
-    single atom may also be a letter of a text, such as a chord."""
+    """Return whether most of the different texts are molecules, and at least half of these molecules have
+    several atoms: a single atom may also be a letter of a text, such as a chord."""
     different = {*texts}
     sizes = [size for text in different if (size := count_atoms(text))]
     return len(sizes) > len(different) / 2 and 2 * sum(size > 1 for size in sizes) >= len(sizes)
 
 
 def _is_charged(atom: Chem.Atom) -> bool:
-    """Return whether an atom has a charge that no neighbour balances, as in a nitro group."""
+    """Return whether an atom has a charge that no neighbour balances. In a nitro group, neighbours balance
+    the charges."""
     charge = atom.GetFormalCharge()
     return charge != 0 and all(charge * other.GetFormalCharge() >= 0 for other in atom.GetNeighbors())
 
 
 def _features(molecule: Chem.Mol, standardised: Chem.Mol | None) -> Iterator[str]:
-    """Yield the FEATURES that a molecule has, and _ION if its standardised form has become an ion."""
+    """Yield the names in FEATURES that apply to a molecule, and _ION if standardisation has made it an ion.
+    `standardised` is None if a rule rejects the molecule."""
     atoms = atoms_of(molecule)
     bonds = map(molecule.GetBondWithIdx, range(molecule.GetNumBonds()))
     present = (

@@ -33,8 +33,9 @@ _BINS = 30
 class TrainingMolecules:
     """The training molecules that samples are compared with.
 
-    `neighbours` has the fingerprints of M distinct molecules, and `scaffolds` the number of them with each
-    scaffold (empty for a molecule without rings). `properties` (R, 4) describes R <= M of them.
+    `neighbours` has the fingerprints of M distinct molecules, and `scaffolds` maps each scaffold of theirs to
+    the number of molecules with it (an empty scaffold: without rings). `properties` (R, 4) has the PROPERTIES
+    of R <= M of the molecules.
     """
 
     neighbours: Neighbours
@@ -43,7 +44,8 @@ class TrainingMolecules:
 
 
 def distinct(strings: Iterable[str]) -> dict[str, str]:
-    """Map the canonical SMILES of each valid molecule among `strings` to the first of its sorted spellings.
+    """Map the canonical SMILES of each valid molecule among `strings` to one spelling of it there: the first
+    in alphabetical order.
 
     Properties are computed from that spelling, because RDKit cannot read back every canonical SMILES that it
     writes.
@@ -63,9 +65,9 @@ def describe_samples(
     threads: int = 1,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """Describe the molecules of `distinct` in a table with a row for each, indexed by canonical SMILES. Its
-    columns are properties, structures, the `further` descriptors, and `nearest`, the similarity to the
-    nearest training molecule."""
+    """Describe the distinct valid molecules among `strings` in a table with a row for each, indexed by
+    canonical SMILES. Its columns are PROPERTIES, STRUCTURES, the `further` descriptors, and `nearest`, the
+    similarity to the nearest training molecule."""
     spellings = distinct(strings)
     names = dict.fromkeys([*PROPERTIES, *STRUCTURES, *further])
     molecules = tabulate([*names], [*spellings.values()], threads, progress).set_axis([*spellings])
@@ -73,12 +75,14 @@ def describe_samples(
 
 
 def properties_of(molecules: pd.DataFrame) -> np.ndarray:
-    """Return the properties of the B molecules of a table, as an array (B, 4)."""
+    """Return the PROPERTIES of B molecules as an array (B, 4), from a table with a column for each
+    property."""
     return molecules[[*PROPERTIES]].to_numpy(np.float64)
 
 
 def compare(molecules: pd.DataFrame, training: TrainingMolecules) -> dict[str, float]:
-    """Compute metrics of the molecules of one trial, a table of `describe_samples`; NaN for too few.
+    """Compute metrics of the distinct molecules of one trial, a table of `describe_samples`. A metric that
+    needs more molecules than there are is NaN.
 
     - `internal_diversity`: 1 - the mean Tanimoto similarity over pairs (Morgan, radius 2, 2,048 bits).
     - `nn_similarity`: the mean similarity to the nearest training molecule.
@@ -106,9 +110,12 @@ def compare(molecules: pd.DataFrame, training: TrainingMolecules) -> dict[str, f
 
 
 def count_cores(scaffolds: Iterable[str], trained: Mapping[str, int]) -> dict[str, int]:
-    """Count the molecules with a common scaffold of training molecules, or with the framework of one.
-    `scaffolds` has the scaffold of each molecule, and `trained` maps scaffolds to numbers of training
-    molecules. The CORES most frequent are common. Molecules without rings are not counted."""
+    """Count the molecules with a common scaffold (`common_scaffolds`), and with the framework of a common
+    scaffold (`common_frameworks`). Molecules without rings are not counted.
+
+    `scaffolds` has the scaffold of each molecule, and `trained` maps each scaffold to its number of training
+    molecules. The CORES most frequent scaffolds of training molecules are common.
+    """
     common = sorted(trained.keys() - {""}, key=lambda name: (-trained[name], name))[:CORES]
     frameworks = {framework(name) for name in common}
     counts = Counter(scaffolds)
@@ -121,8 +128,9 @@ def count_cores(scaffolds: Iterable[str], trained: Mapping[str, int]) -> dict[st
 
 
 def framework(scaffold: str) -> str:
-    """Return the framework of a scaffold (Bemis and Murcko 1996): all atoms are carbon, all bonds single. A
-    scaffold that RDKit cannot read, or in which an atom has five neighbours, is returned unchanged."""
+    """Return the framework of a scaffold (Bemis and Murcko 1996) as SMILES: the scaffold with every atom
+    turned into carbon and every bond into a single one. A scaffold that RDKit cannot read, or in which an
+    atom has five neighbours, is returned unchanged."""
     with rdBase.BlockLogs(), suppress(ValueError):
         if molecule := Chem.MolFromSmiles(scaffold):
             generic = MurckoScaffold.MakeScaffoldGeneric(molecule)

@@ -44,10 +44,10 @@ def count(
 ) -> dict[str, int]:
     """Count the valid, unique and novel molecules of one trial.
 
-    `strings` are decoded samples, `reference` the canonical SMILES of the whole data set (train, validation
-    and rows left out of training), or the part of them that is among the strings and their canonical SMILES.
-    If molecules are not identified by SMILES, `keys` maps canonical SMILES to what identifies them, and
-    `known` has what identifies molecules of the data set. Returns:
+    `strings` are decoded samples. `reference` has the canonical SMILES of the whole data set (train,
+    validation and rows left out of training), or at least those that occur among the strings or their
+    canonical SMILES. If molecules are not identified by SMILES, `keys` maps canonical SMILES to what
+    identifies the molecule, and `known` has what identifies the molecules of the data set. Returns:
 
     - `valid`: samples that are not empty and that RDKit parses.
     - `unique`, `novel`: distinct valid strings, and distinct valid strings that are not in `reference`. The
@@ -84,14 +84,14 @@ def reason(smiles: str) -> str:
 
 
 def count_reasons(invalid: Iterable[str]) -> dict[str, int]:
-    """Count the strings that are invalid for each of REASONS, as `invalid_<reason>`."""
+    """Count the `invalid` strings by their reason: `invalid_<reason>` for each of REASONS."""
     reasons = [reason(text) for text in invalid]
     return {f"invalid_{name}": reasons.count(name) for name in REASONS}
 
 
 def _with_rings_closed(smiles: str) -> str:
-    """Close every ring of a string: each ring number is replaced by one that an extra atom at the end closes.
-    If RDKit still cannot parse the string, rings are not the reason."""
+    """Return a string in which every ring is closed: an extra atom at the end closes each ring number. If
+    RDKit still cannot parse the string, its rings are not the reason."""
     ends: list[str] = []
 
     def renumber(match: re.Match) -> str:

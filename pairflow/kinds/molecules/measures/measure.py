@@ -65,7 +65,8 @@ def measure_samples(
 
 def measure_floor(settings: MoleculeDraws, files: MoleculeFloorFiles, machine: Machine) -> Measurement:
     """Measure held-out molecules (method `data`) and controls, see `MoleculeFloor.measure`. Counts are scaled
-    to the number of samples of a trial, except the numbers of held-out molecules."""
+    to the number of samples of a trial, except HELD_OUT, the number of held-out molecules that are
+    measured."""
     words, known = Vocabulary.load(files.vocabulary), DatasetMolecules.read(files.smiles)
     norms, work = read_norms(files.norms, known), (machine.threads or 1, machine.progress)
     generator = np.random.default_rng(rng.stream_seed(settings.seed, "controls"))
@@ -104,8 +105,8 @@ def measure_floor(settings: MoleculeDraws, files: MoleculeFloorFiles, machine: M
 
 
 def read_start(path: Path, vocabulary: Path) -> list[str]:
-    """Return samples of the model to start from as strings. Raises InputError unless the `vocabulary` of the
-    data begins with that model's symbols."""
+    """Return the samples in the file `path`, of the model that the trainings start from, as strings. Raises
+    InputError unless the data's vocabulary (the file `vocabulary`) begins with that model's symbols."""
     table, metadata = read_table(path, "samples")
     words = Vocabulary.load(vocabulary)
     first = Vocabulary(kind=words.kind, tokens=words.tokens[: metadata.vocabulary_size])
@@ -114,7 +115,8 @@ def read_start(path: Path, vocabulary: Path) -> list[str]:
 
 
 def read_norms(path: Path | None, known: DatasetMolecules) -> Norms:
-    """Read the norms of a data set. Raises InputError without a file, or if it is of other molecules."""
+    """Read the norms of the data set `known`. Raises InputError if `path` is None, or if the file has the
+    norms of another data set."""
     if path is None:
         raise InputError("--norms: needed for plausible molecules (see `pairflow norms`)")
     known.require(read_metadata(path), path)
@@ -122,8 +124,9 @@ def read_norms(path: Path | None, known: DatasetMolecules) -> Norms:
 
 
 def read_asked(metadata: Metadata) -> dict[Classes, np.ndarray]:
-    """Return the properties that samples were asked for, with labels (B,) of each. A label says what one of
-    the B samples of each trial was asked to have."""
+    """Return the properties that samples were asked for, each with its labels (B,): the number of the class
+    that each of the B samples of a trial was asked for. `metadata` belongs to the file of samples. Returns an
+    empty dict for samples without a condition."""
     condition = Properties.from_facts(metadata.condition)
     conditions = split_conditions(metadata.parameters.get("condition"))
     if condition is None or not conditions:
@@ -138,10 +141,11 @@ def read_asked(metadata: Metadata) -> dict[Classes, np.ndarray]:
 
 
 def measure_targets(asked: Mapping[Classes, np.ndarray], valid: pd.DataFrame) -> dict[str, object]:
-    """Measure how V valid samples, of which `valid` has the properties, meet their labels (V,) in `asked`.
+    """Count the valid samples that have what they were asked for.
 
-    `in_class` is the number of samples in the class of their target by all properties; if there are several
-    properties, `<property>_in_class` is the number by each.
+    `asked` has the labels (V,) of V valid samples for each property, and `valid` is a table of these samples
+    with a column for each property. Returns `in_class`, the number of samples that are in their class by all
+    properties. If there are several properties, `<property>_in_class` is the number by each of them.
     """
     values: dict[str, object] = {}
     met = np.ones(len(valid), bool)
@@ -155,11 +159,17 @@ def measure_targets(asked: Mapping[Classes, np.ndarray], valid: pd.DataFrame) ->
 class SampledMolecules:
     """The samples of a model, and the molecules that they are compared with.
 
-    `strings` are the samples, indexed by their trial, and `copies` the strings and molecules among them that
-    are in the data set `known`. `keys` maps canonical SMILES to what identifies them by the rule of the data
-    set, of which `known_keys` are in the data set. `nearest` has what samples were asked for by classes of
-    the user's own columns, if the files have labels. `described` is a table of the distinct SMILES of all
-    trials, with their keys. It has a column for each of `plausible.STAGES` if the settings ask for them.
+    Attributes:
+        strings: the decoded samples, indexed by their trial.
+        known: the molecules of the data set.
+        copies: the strings, and their canonical SMILES, that are canonical SMILES of the data set.
+        keys: what identifies each valid sample by the rule of the data set, by its canonical SMILES.
+        known_keys: the values of `keys` that also identify a molecule of the data set.
+        asked: the properties computed by RDKit that samples were asked for, see `read_asked`.
+        nearest: the same for columns of the user's table; None without such columns or without
+            `files.labels`.
+        described: a table of the distinct valid molecules of all trials (see `chemistry.describe_samples`)
+            with their `key`. If the settings ask for it, each of `plausible.STAGES` has a column, too.
     """
 
     def __init__(self, settings: Chemistry, samples: Path, files: MoleculeFiles, machine: Machine):
@@ -211,7 +221,7 @@ class SampledMolecules:
         self.features = training_molecules.chemnet_features(names, device, machine.progress)
 
     def count(self, texts: list[str], valid: pd.DataFrame, distinct: pd.DataFrame) -> dict[str, object]:
-        """Count the molecules of one trial. `texts` are its strings; `valid` and `distinct` are the rows of
+        """Count the molecules of one trial. `texts` are its strings. `valid` and `distinct` are the rows of
         `described` for its valid molecules, with and without repeats."""
         chosen = [name for name in plausible.STAGES if name in distinct]
         readable = np.array([canonical(text) is not None for text in texts])
@@ -224,8 +234,8 @@ class SampledMolecules:
         }
 
     def measure_frechet(self, rows: np.ndarray) -> float:
-        """Return the FCD (Fréchet ChemNet Distance) of rows of `described`, repeats included; NaN for under
-        two."""
+        """Return the FCD (Fréchet ChemNet Distance) of the molecules with the row numbers `rows` in
+        `described`, repeats included; NaN for under two."""
         if len(rows) < 2:
             return np.nan
         return frechet_distance(Moments.from_features(self.features[rows]), self.reference)

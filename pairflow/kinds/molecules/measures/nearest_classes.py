@@ -1,6 +1,7 @@
 """Measures whether samples follow a condition on a column of the user's table.
 
-Nothing computes such a number for new molecules. The class of the nearest training molecule stands for it.
+The value of such a column cannot be computed for a new molecule. The class of the nearest training molecule
+is taken instead.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +17,8 @@ from pairflow.kinds.molecules.structures.similarity import Neighbours
 
 
 class NearestClasses:
-    """What samples were asked for by P columns, and the training molecules that have values of all of these.
+    """The classes that samples were asked for by P columns, and the training molecules with a value in each
+    column.
 
     Attributes:
         targets: the numbers of the classes that each of B samples of a trial was asked for (B, P).
@@ -24,8 +26,11 @@ class NearestClasses:
     """
 
     def __init__(self, asked: Mapping[Classes, np.ndarray], labels: np.ndarray, fingerprints: pd.Series):
-        """`asked` has the labels (B,) of samples by each column. `labels` (M, P) and `fingerprints` (M,) are
-        of training molecules."""
+        """Keep the training molecules that have a value in each column of `asked`.
+
+        `asked` maps each of P columns to the labels (B,) of the samples of a trial. `labels` (M, P) and
+        `fingerprints` (M,) are of the training molecules.
+        """
         self.targets = np.stack([*asked.values()], axis=1)
         valued = (labels < [len(column.names) for column in asked]).all(axis=1)
         self.classes, self._neighbours = labels[valued], Neighbours(fingerprints[valued])
@@ -34,8 +39,13 @@ class NearestClasses:
     def read(
         cls, asked: Mapping[Classes, np.ndarray], samples: Metadata, smiles: Path, molecules: Path, rows: Path
     ) -> "NearestClasses":
-        """Read the training molecules: canonical SMILES, fingerprints (`molecules`) and labels (`rows`). Of a
-        molecule in several rows the first one counts. Raises InputError if the files do not match."""
+        """Read the training molecules from files: the canonical SMILES of the data set (`smiles`),
+        fingerprints (`molecules`), and token rows with labels (`rows`). `samples` is the metadata of the
+        samples.
+
+        If several rows have the same molecule, the first one counts. Raises InputError if the files do not
+        match.
+        """
         table, metadata = read_table(rows, "tokens")
         texts = read_table(smiles, "smiles")[0].select(["smiles", "split"]).to_pandas()
         labels, trained = label_array(table), pd.Index(texts["smiles"][texts["split"] == "train"])
@@ -52,19 +62,21 @@ class NearestClasses:
         return cls(asked, labels.reshape(len(labels), -1)[np.ix_(places, chosen)], frame["fingerprint"])
 
     def find(self, fingerprints: Iterable[bytes]) -> np.ndarray:
-        """Return the row (V,) in `classes` of the training molecule nearest to each of V molecules, -1 for
-        none."""
+        """Return, for each of V `fingerprints`, the row in `classes` of the nearest training molecule (V,);
+        -1 if no training molecule is similar."""
         return self._neighbours.nearest(fingerprints)[1]
 
     def measure(self, valid: np.ndarray, nearest: np.ndarray) -> dict[str, float]:
-        """Compare what samples were asked for with their nearest training molecules.
+        """Compare the classes that samples were asked for with the classes of their nearest training
+        molecules.
 
-        `valid` (B,) says which samples of a trial are valid, and `nearest` (V,) has the rows of `find` of the
-        valid ones. Returns
+        `valid` (B,) says which samples of a trial are valid, and `nearest` (V,) has the result of `find` for
+        the valid ones. Returns
 
         - `nearest_in_class`: the number of valid samples whose nearest training molecule is in the class that
           they were asked for, by all columns.
-        - `nearest_by_chance`: the same number, expected if training molecules were drawn at random instead.
+        - `nearest_by_chance`: the number expected if a random training molecule took the place of the nearest
+          one.
         """
         targets = self.targets[valid]
         without = np.full((1, targets.shape[1]), -1)  # no class

@@ -108,25 +108,27 @@ MEASURES: dict[str, tuple[str, Callable[[Any, Norms], float]]] = {
 
 
 def measure(name: str, molecule: Chem.Mol, norms: Norms) -> float:
-    """Compute one of MEASURES of a molecule."""
+    """Return the measure `name`, one of MEASURES, of a molecule. `norms` says what is usual in the
+    library."""
     descriptor, compute = MEASURES[name]
     return compute(DESCRIPTORS[descriptor](molecule), norms)
 
 
 def measure_all(name: str, molecules: pd.DataFrame, norms: Norms) -> np.ndarray:
-    """Compute one of MEASURES of M molecules (M,), from their table of descriptors."""
+    """Return the measure `name`, one of MEASURES, of M molecules (M,), from a table of their descriptors."""
     descriptor, compute = MEASURES[name]
     return np.array([compute(value, norms) for value in molecules[descriptor]], float)
 
 
 def is_plausible(molecule: Chem.Mol, norms: Norms) -> bool:
-    """Return whether all measures of a molecule are within their limits. Novelty is not tested."""
+    """Return whether all measures of a molecule are within the limits of `norms`. Novelty is not tested."""
     return all(measure(name, molecule, norms) <= norms.limits[name] for name in chain(*STAGES.values()))
 
 
 def describe_oddities(molecule: Chem.Mol, norms: Norms) -> dict[str, Any]:
-    """Describe what is odd in a molecule. Returns `plausible` (yes or no), the numbers of new ring systems
-    and atoms, NIBR's severity score, the names of the alerts, and of ChEMBL's alerts, which do not count."""
+    """Describe what is odd in a molecule, by column: `plausible` (yes or no), `new_rings` and `new_atoms`
+    (numbers), `severity` (NIBR's score), and the names of `alerts` and `chembl_alerts`. ChEMBL's alerts have
+    no influence on `plausible`."""
     values = {name: measure(name, molecule, norms) for name in MEASURES}
     within = all(value <= norms.limits[name] for name, value in values.items())
     shown = {name: values[name] for name in ("new_rings", "new_atoms", "severity")}
@@ -137,21 +139,20 @@ def describe_oddities(molecule: Chem.Mol, norms: Norms) -> dict[str, Any]:
 
 @cache
 def usual_atoms() -> frozenset[int]:
-    """Return the hashes of atoms with their surroundings that at least five of the 249,455 molecules of
-    ZINC-250k have."""
+    """Return the hashes of the atoms (bonds and neighbours included, see `surroundings`) that at least five
+    of the 249,455 molecules of ZINC-250k have."""
     return frozenset(pd.read_parquet(_USUAL_ATOMS)["atom"].tolist())
 
 
 @cache
 def usual_alerts() -> dict[str, float]:
-    """Return, for each alert (an unwanted group) that occurs in ZINC-250k, the share of its molecules with
-    it."""
+    """Map each alert (an unwanted group) that occurs in ZINC-250k to its share of the molecules there."""
     return pd.read_parquet(_USUAL_ALERTS).set_index("alert")["share"].to_dict()
 
 
 def _rarity(names: Sequence[str], shares: Mapping[str, float]) -> float:
-    """Return the negative share of molecules with the rarest of the alerts, here or in ZINC-250k; -1 without
-    alerts."""
+    """Return the share of molecules that have the rarest of the alerts `names`, with a minus sign; -1 if
+    `names` is empty. The larger share counts: in a library (`shares`) or in ZINC-250k."""
     return -min((max(shares.get(name, 0.0), usual_alerts().get(name, 0.0)) for name in names), default=1.0)
 
 
@@ -164,10 +165,11 @@ def _count_new(parts: Sequence[Any], known: Mapping[Any, int]) -> int:
 
 
 def survive(molecules: pd.DataFrame, norms: Norms, threads: int = 1, progress: bool = False) -> pd.DataFrame:
-    """Tell whether each molecule passes each of STAGES and all before it: a table with a column per stage.
+    """Return a table that says whether each molecule passes each of STAGES and all stages before it.
 
-    `molecules` is indexed by SMILES and has the columns DESCRIBED. Alerts take most of the time, and are
-    looked for only in molecules that have passed until then.
+    `molecules` is indexed by SMILES and has the columns DESCRIBED; the result has the same index and a column
+    per stage. Alerts take most of the time, so that they are looked for only in molecules that have passed
+    all earlier stages.
     """
     reached = pd.DataFrame(False, molecules.index, [*STAGES])
     for stage, measures in STAGES.items():
@@ -181,8 +183,9 @@ def survive(molecules: pd.DataFrame, norms: Norms, threads: int = 1, progress: b
 
 
 def find_norms(trained: Sequence[str], threads: int = 1, progress: bool = False) -> Norms:
-    """Find what is usual in a library. The limits are the quantiles SHARE over up to ROWS molecules, each of
-    which is compared with the rest of the library, as if it were held out."""
+    """Find what is usual in a library of molecules, the SMILES `trained`. A limit is the quantile SHARE of a
+    measure over up to ROWS molecules. Each of these is compared with the rest of the library, as if it were
+    held out."""
     parts = tabulate(PARTS, trained, threads, progress)
     sample = some(len(trained), ALERT_ROWS)
     found = tabulate(("alerts",), [trained[row] for row in sample], threads, progress).set_axis(sample)
@@ -212,8 +215,9 @@ def count_left(
     progress: bool = False,
     keys: Mapping[str, str] | None = None,
 ) -> dict[str, int]:
-    """Count the texts that are valid, unique and novel, and that pass each of STAGES and all before it.
-    `known` and `keys` are as in `counts.count`."""
+    """Count the `texts` that are valid, the distinct and the novel molecules among them, and the novel ones
+    that pass each of STAGES and all stages before it. `known` has the canonical SMILES of known molecules, or
+    what identifies these by `keys`; `keys` is as in `counts.count`."""
     molecules = sorted({name for name in map(canonical, texts) if name is not None})
     counts = count(texts, known, keys)
     first = {keys[name] if keys else name: name for name in reversed(molecules)}
@@ -226,8 +230,9 @@ def count_left(
 def add_carbon(
     smiles: Sequence[str], known: Set[str] | DatasetMolecules, generator: np.random.Generator
 ) -> Iterator[str]:
-    """Yield molecules with a C inserted into their SMILES, so that they are valid and not known (Renz et al.
-    2019). This control makes novel molecules without a model."""
+    """Yield each molecule of `smiles` with a C inserted at a random place of its SMILES where that gives a
+    valid molecule that is not in `known` (Renz et al. 2019). This control makes novel molecules without a
+    model."""
     for text in smiles:
         for position in generator.permutation(len(text) + 1):
             longer = canonical(text[:position] + "C" + text[position:])
@@ -237,6 +242,7 @@ def add_carbon(
 
 
 def draw_independent(rows: np.ndarray, count: int, generator: np.random.Generator) -> np.ndarray:
-    """Draw `count` rows (B, N): at each position a token by its frequency there in `rows` (M, N)."""
+    """Draw `count` rows (count, N) of independent tokens: each position has a token as often as `rows` (M, N)
+    have it there."""
     drawn = generator.integers(len(rows), size=(count, rows.shape[1]))
     return np.take_along_axis(rows, drawn, axis=0)

@@ -29,8 +29,9 @@ _CHUNK = 2_000  # rows that are sent to a process at a time
 
 
 class FieldValues(NamedTuple):
-    """How many of the attempts are valid; also unique (VU); also not a training molecule (VUN); and the
-    Fréchet ChemNet Distance of the valid ones to test and to training molecules."""
+    """The numbers of attempts: all; the valid ones; the distinct ones of these (VU); and those that are not
+    training molecules, either (VUN). The Fréchet ChemNet Distance of the valid ones to test and to training
+    molecules."""
 
     attempts: int
     valid: int
@@ -45,8 +46,8 @@ _LABELS = ("attempts", "valid", "valid and unique (VU)", "valid, unique and nove
 
 @dataclass(frozen=True)
 class Standard:
-    """A published data set by its split: the SMILES of the training molecules, and the moments of ChemNet's
-    features of the test molecules and of 10,000 training molecules."""
+    """A published data set as publications compare with it: the SMILES of its training molecules, and the
+    moments of ChemNet's features of two sets, the test molecules and 10,000 training molecules."""
 
     name: str
     train: frozenset[str]
@@ -54,16 +55,17 @@ class Standard:
 
     @classmethod
     def read(cls, name: str, threads: int = 1, progress: bool = False) -> "Standard":
-        """Read the data set `name`. Raises InputError without the package `fcd`, and as a download does."""
+        """Read the data set `name`. Raises InputError if the package `fcd` is not installed, or if a download
+        fails."""
         train, test = read_published(name, threads, progress)
         chosen = [train[row] for row in some(len(train), CHEMNET_ROWS)]
         moments = _moments(test, progress), _moments(chosen, progress)
         return cls(name, frozenset(train), moments)
 
     def measure(self, samples: Sequence[str | None], progress: bool = False) -> FieldValues:
-        """Count the attempts, which are SMILES as `spell` returns them, None for invalid ones.
+        """Measure attempts at molecules. `samples` are the results of `spell`: SMILES, or None if invalid.
 
-        Raises InputError if fewer than two are valid, which have no distance.
+        Raises InputError if fewer than two are valid, because they have no Fréchet ChemNet Distance.
         """
         valid = [sample for sample in samples if sample]
         if len(valid) < 2:
@@ -76,7 +78,7 @@ class Standard:
         return FieldValues(len(samples), len(valid), len(unique), len(unique - self.train), *distances)
 
     def report(self, path: Path, threads: int, progress: bool) -> str:
-        """Measure the molecules of a file, and return the values as text."""
+        """Measure the molecules in the file `path`, and return the values as a text of several lines."""
         values = self.measure(spell(read_found(path, progress=progress), threads), progress)
         counts = zip(_LABELS, values[:4], strict=True)
         lines = [(label, number, f"{number / values.attempts:.1%}") for label, number in counts]
@@ -89,8 +91,8 @@ class Standard:
 
 
 def read_published(name: str, threads: int = 1, progress: bool = False) -> tuple[list[str], list[str]]:
-    """Return the training and the test molecules of a published data set: by its own validation split, or
-    by that of the experiments if it has none."""
+    """Return the training and the test molecules of the data set `name`, as `spell` writes them. The test
+    molecules are the published validation split or, without one, the default split of experiments."""
     source = DATA_SETS[name]
     settings = Molecules(source=name, length=64)  # of these only the column and the split matter
     spelled = spell(source.rows(settings.column, progress), threads)
@@ -104,7 +106,8 @@ def read_published(name: str, threads: int = 1, progress: bool = False) -> tuple
 
 
 def spell(rows: Iterable[Row], threads: int = 1) -> list[str | None]:
-    """Return the canonical SMILES of each row, without stereochemistry; None if it is no molecule."""
+    """Return the canonical SMILES of each row, without stereochemistry; None for a row that is no
+    molecule."""
     every = [*rows]
     chunks = [every[first : first + _CHUNK] for first in range(0, len(every), _CHUNK)]
     return [*chain.from_iterable(map_chunks(_spell, chunks, threads if len(chunks) > 1 else 1))]

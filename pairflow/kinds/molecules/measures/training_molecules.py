@@ -34,9 +34,10 @@ _CHEMNET_CHUNK = 1024  # molecules between two updates of the progress bar
 class DatasetMolecules:
     """The molecules of a data set, read from the file `path` with its metadata.
 
-    The texts are Arrow arrays, because a text takes twice the memory in Python. `smiles` (canonical), `keys`
-    (what identifies each by the rule `identity`) and `sides` of the split have all molecules. `trained` and
-    `held_out` have the SMILES of each distinct training or held-out molecule once.
+    The texts are Arrow arrays, because a text takes twice the memory in Python. Three arrays have an entry
+    for each row of the data set: `smiles` (canonical), `keys` (what identifies the molecule by the rule
+    `identity`) and `sides` (the side of the split: train, validation or reference). `trained` and `held_out`
+    have the SMILES of each distinct training or held-out molecule once.
     """
 
     smiles: pa.ChunkedArray
@@ -71,12 +72,14 @@ class DatasetMolecules:
         return identify(smiles, self.identity) in self._known
 
     def known_among(self, keys: Iterable[str], side: str = "") -> frozenset[str]:
-        """Return the keys of molecules that are in the data set, or only in one side of the split."""
+        """Return the `keys` that identify a molecule of the data set or, if `side` is given, of one side of
+        its split."""
         return common(keys, self.keys.filter(pc.equal(self.sides, side)) if side else self.keys)
 
     @property
     def described(self) -> list[str]:
-        """The training molecules that samples are compared with: all, or DESCRIBED_ROWS drawn at random."""
+        """The SMILES of the training molecules that samples are compared with: of all, or of DESCRIBED_ROWS
+        drawn at random."""
         return draw(self.trained, DESCRIBED_ROWS)
 
     @cached_property
@@ -84,7 +87,8 @@ class DatasetMolecules:
         return KnownMolecules.from_smiles(text for part in self.keys.chunks for text in part.to_pylist())
 
     def describes(self, kind: str, **parameters: Any) -> Metadata:
-        """Return the metadata of a file of this `kind` that is made from these molecules only."""
+        """Return the metadata of a file of this `kind` that is made from only these molecules, with
+        `parameters`."""
         return Metadata(
             kind=kind,
             vocabulary=self.metadata.vocabulary,
@@ -100,7 +104,7 @@ class DatasetMolecules:
 
 @dataclass(frozen=True)
 class TrainingNeighbours:
-    """The distinct training molecules, among which the most similar one to a molecule is looked up. `smiles`
+    """The distinct training molecules, among which the one most similar to a molecule is found. `smiles`
     (canonical), `names` and `neighbours` (fingerprints) have the same order."""
 
     smiles: Sequence[str]
@@ -123,10 +127,11 @@ class TrainingNeighbours:
         return {smiles: row for row, smiles in enumerate(self.smiles)}
 
     def describe(self, smiles: str) -> dict[str, float | str]:
-        """Find the training molecule nearest to a molecule, which is given by its canonical SMILES.
+        """Find the training molecule nearest to the molecule with the canonical SMILES `smiles`.
 
         Returns `nearest` (canonical SMILES), `nearest_name` and `similarity`. A training molecule is nearest
-        to itself. Both texts are empty if no training molecule shares a bit with the molecule.
+        to itself. Both texts are empty if no training molecule shares a bit of the fingerprint with the
+        molecule.
         """
         row, similarity = self._rows.get(smiles, -1), 1.0
         if row < 0:
@@ -136,7 +141,8 @@ class TrainingNeighbours:
 
 
 def _distinct(smiles: pa.ChunkedArray, keys: pa.ChunkedArray, rows: pa.ChunkedArray) -> pa.Array:
-    """Return the SMILES of the first of the `rows` with each key."""
+    """Return the SMILES of the molecules that the mask `rows` selects; of several with the same key, the
+    first."""
     if keys is smiles:
         return pc.unique(smiles.filter(rows))
     first = ~keys.filter(rows).to_pandas().duplicated()
@@ -144,7 +150,7 @@ def _distinct(smiles: pa.ChunkedArray, keys: pa.ChunkedArray, rows: pa.ChunkedAr
 
 
 def draw(smiles: pa.Array, most: int) -> list[str]:
-    """Return all of the molecules, or a random choice of `most` of them, in their order."""
+    """Return `smiles`, or `most` of them drawn at random, in their order. Every call draws the same."""
     return smiles.take(some(len(smiles), most)).to_pylist()
 
 
@@ -154,13 +160,15 @@ def common(texts: Iterable[str], smiles: pa.Array | pa.ChunkedArray) -> frozense
 
 
 def some(count: int, most: int) -> np.ndarray:
-    """Return 0..count-1, or a random choice of `most` of them, ascending. Every call returns the same."""
+    """Return the numbers 0 to count - 1, or `most` of them drawn at random, ascending. Every call draws the
+    same."""
     return np.sort(rng.random_order(rng.stream_seed("molecules"), count)[:most])
 
 
 def describe_training(known: DatasetMolecules, threads: int, progress: bool) -> tuple[pa.Table, Metadata]:
-    """Return a table with a row per molecule of `known.described`, and its metadata. Its columns are smiles,
-    scaffold, fingerprint (256 bytes), and properties, which are missing for all but PROPERTY_ROWS of them."""
+    """Return a table with a row for each molecule of `known.described`, and the table's metadata. The columns
+    are smiles, scaffold, fingerprint (256 bytes) and PROPERTIES, which only PROPERTY_ROWS of the molecules
+    have."""
     described = known.described
     rows = some(len(described), PROPERTY_ROWS)
     properties = tabulate(PROPERTIES, [described[row] for row in rows], threads, progress).set_axis(rows)
@@ -173,7 +181,8 @@ def describe_training(known: DatasetMolecules, threads: int, progress: bool) -> 
 
 
 def read_training(path: Path, known: DatasetMolecules) -> TrainingMolecules:
-    """Read the table of `describe_training`. Raises InputError if it was made from other molecules."""
+    """Read the file `path`, a table of `describe_training`. Raises InputError if it was made from molecules
+    other than `known`."""
     table, metadata = read_table(path, "training molecules")
     known.require(metadata, path)
     require_columns(path, table, dict.fromkeys(PROPERTIES, COMPUTED), metadata.kind)
@@ -183,8 +192,9 @@ def read_training(path: Path, known: DatasetMolecules) -> TrainingMolecules:
 
 
 def chemnet_features(smiles: Sequence[str], device: str = "cpu", progress: bool = False) -> np.ndarray:
-    """Compute ChemNet's last hidden layer for M canonical SMILES: (M, 512), for the distance of Preuer et al.
-    2018. Raises InputError if the optional package `fcd` is not installed."""
+    """Compute ChemNet's last hidden layer (M, 512) for M canonical SMILES. The Fréchet ChemNet Distance
+    (Preuer et al. 2018) compares these features. Raises InputError if the optional package `fcd` is not
+    installed."""
     try:
         import fcd
     except ImportError:

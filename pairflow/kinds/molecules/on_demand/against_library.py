@@ -41,13 +41,13 @@ class Standardised(NamedTuple):
     """A row of a file of molecules.
 
     Attributes:
-        name: its name, which may be empty.
-        text: its SMILES in the file.
+        name: the name of the row, which may be empty.
+        text: the SMILES in the file.
         smiles: the canonical SMILES of the standardised molecule, or of the molecule as it is if `refused`;
             empty if the row is no molecule.
-        key: what identifies it by the rule `identity`.
-        neutral: what identifies it with charges neutralised.
-        reason: why the row is no molecule.
+        key: what identifies the molecule by the rule `identity`.
+        neutral: what identifies it once its charges are neutralised.
+        reason: why the row is no molecule; empty if it is one.
         refused: whether a rule rejects the molecule.
     """
 
@@ -68,7 +68,7 @@ class Measured:
         summary: the metrics, as text.
         rows: the rows of the file.
         library: the molecules of the library, to find the nearest one to each row.
-        known: the canonical SMILES that are not novel.
+        known: those canonical SMILES in the file or the library that are not novel.
         norms: what is usual in the library, to tell which rows are plausible.
     """
 
@@ -79,7 +79,8 @@ class Measured:
     norms: Norms
 
     def write(self, out: Path) -> None:
-        """Write a table with a line for each row. Raises InputError for a format that cannot hold it."""
+        """Write a table with a line for each row to the file `out`. Raises InputError if the format of `out`
+        cannot hold the table."""
         write = _writer(out, count=len(self.rows))
         table = pd.DataFrame([self._describe(row) for row in self.rows], dtype=object)  # numbers stay whole
         with atomic(out) as [temporary]:
@@ -98,11 +99,12 @@ class Measured:
 def measure(
     molecules: Path, reference: Path, rules: LibraryRules, out: Path | None, threads: int, progress: bool
 ) -> Measured:
-    """Compare a file of molecules with a library, both standardised by `rules`.
+    """Compare the molecules in the file `molecules` with a library, the file `reference`, both standardised
+    by `rules`.
 
-    A library's molecule that a rule rejects is known, but otherwise not part of the library. A molecule is
-    also known if the library has it with other charges, as in a salt. Raises InputError if the library has no
-    molecule, and if a file such as `out` cannot hold the table.
+    A molecule of the library that a rule rejects counts as known, but otherwise not as part of the library. A
+    molecule is also known if the library has it with other charges, as in a salt. `out` is only checked:
+    InputError is raised at once if its format cannot hold the table, and also if the library has no molecule.
     """
     if out:
         _writer(out)
@@ -141,8 +143,8 @@ def measure(
 def _read(
     path: Path, rules: LibraryRules, threads: int, progress: bool, out: Path | None = None
 ) -> list[Standardised]:
-    """Read and standardise the rows of a file, in several processes if it is long. Raises InputError if
-    `out` cannot hold a line for each."""
+    """Read and standardise the rows of the file `path`, in several processes if it is long. Raises InputError
+    if `out` cannot hold a line for each row."""
     rows = [*read_found(path, progress=progress)]
     if out:
         _writer(out, count=len(rows))
@@ -175,7 +177,7 @@ def _standardise(rules: LibraryRules, rows: Iterable[Row]) -> list[Standardised]
 
 
 def _count_invalid(rows: Iterable[Standardised]) -> dict[str, int]:
-    """Count the rows that are no molecules by the label of their reason, such as "ring closure"."""
+    """Count the rows that are no molecules by their reason, as a label such as "ring closure"."""
     reasons = Counter(row.reason for row in rows if row.reason)
     unparsable = [row.text.strip() for row in rows if _is_unparsable(row.reason)]
     labelled = {METRICS[name].label: number for name, number in count_reasons(unparsable).items()}
@@ -189,7 +191,8 @@ def _is_unparsable(reason: str) -> bool:
 def _summarise(
     title: str, rows: int, counts: dict[str, int], likeness: dict[str, float], rules: LibraryRules
 ) -> str:
-    """Return a text with a line for each metric, which has its label in the report."""
+    """Return the comparison as text: `counts`, by label, with their shares of `rows` and without zeros;
+    `likeness`, by metric; and the rules by which both files are standardised."""
     lines = [("rows", rows, "")]
     lines += [(label, number, f"{number / rows:.1%}") for label, number in counts.items() if number]
     labels = {

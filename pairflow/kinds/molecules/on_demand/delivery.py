@@ -1,8 +1,8 @@
 """Delivers molecules for `sample --count`, filtered and described, and reads molecules for `score`.
 
 With SELFIES a prefix is a whole molecule, and the rest of the sample is bonded to its last atom. There are no
-templates for SELFIES, because a gap in a SMILES string is not a gap in its SELFIES. Groups take neither: a
-group that grows is another token.
+templates for SELFIES, because a gap in a SMILES string is not a gap in its SELFIES. For groups there are
+neither prefixes nor templates, because a group that grows becomes another token.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -55,8 +55,11 @@ _ADVICE = {
 
 
 class MoleculeDelivery(Delivery):
-    """Delivers the molecules of a model. `selection` counts accepted and rejected samples. `growth` lets
-    samples grow from scaffolds, and `origins` are molecules to vary, if there are any."""
+    """Delivers the molecules of a model.
+
+    `selection` decides which samples are delivered, and counts its decisions. `growth` lets samples grow from
+    scaffolds; it is None without scaffolds. `origins` are the molecules to vary, if there are any.
+    """
 
     noun = "molecules"
 
@@ -80,11 +83,12 @@ class MoleculeDelivery(Delivery):
         self.begin()
 
     def _read_known(self) -> KnownByRules:
-        """Read the molecules of the model's data set."""
+        """Read the hashes of the molecules of the model's data set, and the data set's rules."""
         return KnownByRules(KnownMolecules.load(self.model.known_file()), rules_of(self.model))
 
     def _grow(self, source: str) -> None:
-        """Let samples grow from scaffolds, and refuse each sample that does not keep its scaffold."""
+        """Let samples grow from the scaffolds in `source` (see `read_scaffolds`). Unless samples are
+        delivered raw, those that do not keep their scaffold are refused."""
         scaffolds, files = read_scaffolds(source)
         generator = np.random.default_rng(rng.stream_seed(self.settings.seed, "gaps"))
         self.growth = Growth(scaffolds, self.vocabulary, self.model.length, self._lengths, generator)
@@ -93,13 +97,14 @@ class MoleculeDelivery(Delivery):
             self.filters = {"--scaffold": self.growth.is_kept, **self.filters}
 
     def _lengths(self) -> list[int]:
-        """Draw some molecules of the model, and return their numbers of tokens, without start and end."""
+        """Draw some samples of the model, and return their numbers of tokens, without `<bos>` and `<eos>`."""
         plan = self.model.plan(self.settings, self.settings.nfe or 1, FIRST_ROWS)
         _, rows = self.model.draw(plan, FIRST_ROWS, self.settings.seed, "lengths")
         return [len(self.vocabulary.symbols(row)) for row in rows.tolist()]
 
     def _read(self, settings: MoleculeDemand) -> None:
-        """Read what the settings need from files about the training molecules."""
+        """Take over the settings. Read the norms if these settings need them, and find the file of training
+        molecules for the setting `nearest`."""
         self.settings = settings
         self.norms = self._read_norms() if settings.plausible or settings.properties else None
         if settings.nearest:
@@ -108,14 +113,15 @@ class MoleculeDelivery(Delivery):
             self.inputs += (self.trained,)
 
     def _require_own(self, path: Path) -> None:
-        """Raise InputError unless a file describes the molecules that the model was trained on."""
+        """Raise InputError unless the file `path` describes the molecules that the model was trained on."""
         metadata = read_metadata(path)
         metadata.require_same_vocabulary(self.model.vocabulary, path, self.model.folder)
         metadata.require_same_data(self.model.data, path, self.model.folder)
 
     def prepare(self, out: Path) -> str:
-        """Let a page show properties, and the nearest training molecules if the file of training molecules is
-        found. Returns a sentence if it is missing, else an empty text. Other outputs stay as they are."""
+        """Let a page show properties and, if their file is found, the nearest training molecules. Returns a
+        sentence for the user if that file is missing, else an empty text. If `out` is no page, or samples are
+        raw, nothing changes."""
         if out.suffix.lower() != files.PAGE or self.settings.raw:
             return ""
         known = find_file(self.model.folder, SMILES, paths.data) is not None
@@ -125,8 +131,8 @@ class MoleculeDelivery(Delivery):
         return f"The page shows no nearest training molecules: the model comes without them ({SMILES})"
 
     def _read_norms(self) -> Norms | None:
-        """Read what is usual in the model's training molecules; None if the file is missing. Raises
-        InputError if it is missing and --plausible needs it."""
+        """Read the norms (what is usual in the model's training molecules); None if their file is missing.
+        Raises InputError if it is missing and --plausible needs it."""
         path = find_file(self.model.folder, NORMS, paths.reference)
         if path:
             self._require_own(path)
@@ -203,7 +209,9 @@ class MoleculeDelivery(Delivery):
         return lambda smiles: {name: value for part in parts for name, value in part(smiles).items()}
 
     def _describe_origin(self, smiles: str) -> dict[str, object]:
-        """Describe what the last sample is a variation of: that molecule, the noise, and their similarity."""
+        """Describe how the last sample, with the canonical SMILES `smiles`, differs from the molecule that it
+        varies, its seed: the SMILES and name of the seed, the share of noise, the similarity, and the number
+        of positions at which the tokens differ (`seed_edit`)."""
         seed, noise, changed = self._origin
         one, other = tabulate(["fingerprint"], [seed.text, smiles])["fingerprint"]
         [similarity] = Neighbours([one]).similarity([other])
@@ -250,10 +258,11 @@ class MoleculeDelivery(Delivery):
 
 
 def read_seeds(path: Path, model: Model) -> tuple[list[Candidate], str]:
-    """Read the molecules in a file that the model can write, some with other charges if it only knows these.
+    """Read the molecules in the file `path` that the model can write. A molecule that a model of groups can
+    only write with other charges gets these charges.
 
-    Returns them, and a note that names the molecules that are left out or have other charges; empty without
-    any. Raises InputError if the model can write none.
+    Returns the molecules, and a note that names those that are left out or have other charges; the note is
+    empty if there are none. Raises InputError if the model can write no molecule of the file.
     """
     scored = ScoredMolecules(model)
     read = [*scored.read(path)]
@@ -278,15 +287,17 @@ def read_seeds(path: Path, model: Model) -> tuple[list[Candidate], str]:
 
 
 def _where(unit: str, row: Candidate) -> str:
-    """Return the number of a row, and its name if it has one."""
+    """Return where a row is, for messages, such as `line 4 (aspirin)`. `unit` is what row numbers count."""
     return f"{unit} {row.number}{f' ({row.name})' * bool(row.name)}"
 
 
 def given_molecule(settings: MoleculeDemand, vocabulary: Vocabulary, length: int) -> Tensor | None:
-    """Return the fixed tokens (N,) of a row, FREE at open positions; None without a prefix or template.
+    """Return a row of tokens (N,), N = `length`, that has the prefix or template and FREE at open positions;
+    None without a prefix or template.
 
     `*` in a template is an open position, even if the vocabulary has the dummy atom `*`. Raises InputError
-    for tokens outside the vocabulary, and if the row is too short.
+    for tokens outside the vocabulary, if the row is too short, and for a representation that takes no prefix
+    or template.
     """
     start, option = given_start(settings)
     if start is None:
@@ -327,8 +338,8 @@ class ScoredMolecules(Scored):
                 yield Candidate(row.number, row.name, text, tokens, reason)
 
     def recharge(self, row: Candidate) -> Candidate | None:
-        """Return the molecule with other charges, with which a model of groups can write it; None if there
-        are no such charges, or if the model's tokens are not groups."""
+        """Return the molecule of `row` with other charges, so that a model of groups can write it. Returns
+        None if there are no such charges, or if the model's tokens are not groups."""
         with suppress(InputError):
             if self._groups and (groups := self._groups.recharge(tokenize_groups(row.text))):
                 text = join_groups(groups)
@@ -338,7 +349,8 @@ class ScoredMolecules(Scored):
 
 
 def rules_of(model: Model) -> Standardisation:
-    """Return the rules that standardised the model's data set; none without its file of known molecules."""
+    """Return the rules that standardised the model's data set; the defaults, which change nothing, if the
+    model has no file of known molecules."""
     if model.known is None:
         return Standardisation()
     values = read_metadata(path := model.known_file()).parameters
@@ -348,14 +360,15 @@ def rules_of(model: Model) -> Standardisation:
 
 
 def say_standardised(rules: Standardisation) -> str:
-    """Say at the end of a summary by which rules molecules were standardised; empty without any."""
+    """Return the end of a summary: by which rules molecules were standardised; empty if no rule changes
+    any."""
     applied = say_rules(rules)
     return f", standardised as the model's data ({applied})" if applied else ""
 
 
 def training_smiles(folder: Path) -> Path:
-    """Find the file of training molecules of the model in `folder`: there, or in the data of its experiment.
-    Raises InputError if both are missing."""
+    """Return the path of the training molecules (SMILES) of the model in `folder`: there, or in the data of
+    its experiment. Raises InputError if the file is in neither place."""
     path = find_file(folder, SMILES, paths.data)
     if path is None:
         raise InputError(
@@ -366,8 +379,9 @@ def training_smiles(folder: Path) -> Path:
 
 
 def find_file(folder: Path, name: str, path_in: Callable[[Path, str], Path]) -> Path | None:
-    """Find a file about the training molecules of the model in `folder`: there, or in its experiment.
-    `path_in` says where the file is in an experiment. Returns None if both are missing."""
+    """Return the path of the file `name`, which describes the training molecules of the model in `folder`. It
+    is looked for in `folder` and in the model's experiment, at `path_in(experiment's folder, name)`. Returns
+    None if it is in neither place."""
     inside = [*folder.resolve().parents][2:3]  # results/<experiment>, if `folder` is seed0/models/<method>
     files = [folder / name, *(path_in(root, name) for root in inside)]
     return next((path for path in files if path.is_file()), None)

@@ -29,8 +29,8 @@ def writer(
 ) -> Callable[[Path, pd.DataFrame, Metadata], None]:
     """Return the function that writes a table as a file with the suffix of `path`.
 
-    `parsed` says that every string of the table is a valid molecule, `properties` that it has columns of
-    properties, and `in_space` that it has conformers; `count` is the number of its rows. Raises InputError
+    `parsed` says that every string of the table is a valid molecule, `properties` that the table has columns
+    of properties, and `in_space` that it has conformers; `count` is the number of its rows. Raises InputError
     for an unknown suffix, and for a table that the format cannot hold.
     """
     suffix = path.suffix.lower()
@@ -58,12 +58,13 @@ def _others(*suffixes: str) -> str:
 
 
 def _one_line(text: object) -> str:
-    """Return a text without line breaks, for formats in which each line has a meaning."""
+    """Return a text with spaces for its line breaks, for formats in which each line has a meaning."""
     return " ".join(split_lines(str(text)))
 
 
 def _rounded(name: str, value: Any) -> Any:
-    """Return a value as text files show it: rounded to its DIGITS, or an empty string if it is missing."""
+    """Return a value of the column `name` as text files show it: with the column's DIGITS, or as an empty
+    string if it is missing."""
     if pd.isna(value):
         return ""
     return f"{value:.{DIGITS[name]}f}" if name in DIGITS else value
@@ -88,7 +89,7 @@ def _csv(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
 
 
 def _xlsx(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
-    """Write one sheet with a header line, in which no text is a formula."""
+    """Write a workbook with one sheet and a header line. No text becomes a formula."""
     from openpyxl import Workbook
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
@@ -112,7 +113,8 @@ def _xlsx(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
 
 
 def _sdf(path: Path, table: pd.DataFrame, metadata: Metadata) -> None:
-    """Write molecules with their conformers, or else drawn in 2D; SMILES and properties are data items."""
+    """Write molecules with their conformers or, if there are none, drawn in 2D. All other columns but `name`
+    become data items."""
     with path.open("w", encoding="utf-8", newline="\n") as file:  # SDWriter does not report a full disk
         for number, row in enumerate(table.to_dict("records")):
             molecule = row.pop("conformer", None)

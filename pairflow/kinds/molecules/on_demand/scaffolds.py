@@ -1,8 +1,8 @@
 """Makes samples keep a scaffold: its tokens are fixed, and the model fills the gaps where it grows.
 
-A *start* is the SMILES of a scaffold with `*` for each gap. A gap at its end is open: the model decides where
-the molecule ends. Every other gap has a fixed number of tokens. A start of two fragments, with a gap for the
-linker between them, ends in an atom, so that it has no open end.
+A *start* is the SMILES of a scaffold with `*` for each gap. A gap at the end of a start is open: the model
+decides where the molecule ends. Every other gap has a fixed number of tokens. A start of two fragments, with
+a gap for the linker between them, ends in an atom, so that it has no open end.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -35,8 +35,9 @@ _RANDOM = 300  # number of random SMILES that are tried if no other ends where t
 
 
 class Scaffold(NamedTuple):
-    """A scaffold: its text and name in the user's file, and `where` it is there, for messages. `starts` are
-    the ways to write it. `query` finds it in molecules, which must have at least `atoms` atoms."""
+    """A scaffold, with its text and name in the user's file. `where` is its place in the file, for messages.
+    `starts` are its possible starts (see the module). `query` finds it in molecules, which must have at least
+    `atoms` atoms."""
 
     text: str
     name: str
@@ -50,10 +51,11 @@ class Growth:
     """Makes rows with the symbols of scaffolds, and turns samples of these rows into molecules.
 
     `given` (R, N) has R rows of N symbols, FREE in gaps; sample number i has row i mod R. Scaffolds take
-    turns, and so do the starts of each. For a start with gaps before its end, the number of tokens of the
-    molecule is drawn from `lengths()`. The tokens that the scaffold does not need are divided at random among
-    the gaps and the end: all divisions with at least one token in every part are equally likely. If nothing
-    can grow at the end, its part is left out, so all lengths of the link of two fragments are equally likely.
+    turns, and so do the starts of a scaffold. For a start with gaps before its end, the molecule's number of
+    tokens is drawn from the list that `lengths()` returns. The tokens that the scaffold does not need are
+    divided at random among the gaps and the end: all divisions with at least one token in every part are
+    equally likely. If nothing can grow at the end, the gaps get all of these tokens, so that all lengths of
+    the link between two fragments are equally likely.
     """
 
     def __init__(
@@ -79,7 +81,7 @@ class Growth:
         self.begin()
 
     def begin(self) -> None:
-        """Start with the first row again."""
+        """Start again: the next sample to assemble is of the first row."""
         self._number = -1
 
     @property
@@ -88,7 +90,8 @@ class Growth:
         return self._rows[self._number % len(self._rows)][0]
 
     def assemble(self, tokens: Sequence[int]) -> str:
-        """Return the SMILES of the next sample (N,): its scaffold with the groups that fill the gaps."""
+        """Return the SMILES of the next sample, whose row is `tokens` (N,): its scaffold with the gaps
+        filled. Samples must come in the order in which they were drawn."""
         self._number += 1
         _, start, row = self._rows[self._number % len(self._rows)]
         parts: list[Part] = []
@@ -98,14 +101,15 @@ class Growth:
         return self.vocabulary.representation.fill(start, parts)
 
     def is_kept(self, molecule: Chem.Mol) -> bool:
-        """Return whether the sample that was assembled last has its scaffold, grown only where it may."""
+        """Return whether `molecule`, the sample that was assembled last, has its scaffold, grown only where
+        it may."""
         scaffold = self.scaffold
         return molecule.GetNumAtoms() >= scaffold.atoms and molecule.HasSubstructMatch(scaffold.query)
 
 
 def _shortest(scaffold: Scaffold, vocabulary: Vocabulary, length: int) -> dict[str, Tensor]:
-    """Return the starts of a scaffold that the model can write, each with its row whose gaps are one token.
-    Raises InputError if it can write none."""
+    """Map each start of a scaffold that the model can write to its row (N,) in which each gap has one token.
+    Raises InputError if the model can write none."""
     rows, reason = dict[str, Tensor](), None
     for start in chain.from_iterable(map(vocabulary.representation.spell, scaffold.starts)):
         try:
@@ -118,7 +122,8 @@ def _shortest(scaffold: Scaffold, vocabulary: Vocabulary, length: int) -> dict[s
 
 
 def _count_gaps(start: str, row: Tensor) -> int:
-    """Return the number of gaps in a start that are followed by tokens."""
+    """Return the number of gaps in a start except an open end. `row` (N,) is the start as `_write` returns
+    it."""
     return start.count(OPEN) - int(row[-1] < 0)
 
 
@@ -129,8 +134,8 @@ def _rows(
     totals: Sequence[int],
     generator: np.random.Generator,
 ) -> Iterator[tuple[str, Tensor]]:
-    """Yield the scaffold's starts in turn, without end, each with its row (N,) as `_write` returns it. The
-    number of tokens of a molecule with gaps is drawn from `totals`."""
+    """Yield the starts of a scaffold in turn, without end, each with its row (N,), see `_write`. `starts` has
+    the shortest row of each. The number of tokens of a molecule with gaps is drawn from `totals`."""
     write = cache(lambda start, gaps: _write(where, start, gaps, vocabulary, len(row)))
     for start, row in cycle(starts.items()):
         if gaps := _count_gaps(start, row):
@@ -146,8 +151,9 @@ def _rows(
 
 
 def _write(where: str, start: str, gaps: tuple[int, ...], vocabulary: Vocabulary, length: int) -> Tensor:
-    """Return the row (N,) of a start whose gaps have these numbers of tokens. Instead of tokens, the gap
-    number k has FREE - 1 - k, as has all that follows the last token if that is a gap, the open end."""
+    """Return the row (N,) of a start, N = `length`, in which gap number k has gaps[k] positions. These
+    positions have FREE - 1 - k instead of tokens. If the start has an open end, all positions after it have
+    the same number as this last gap."""
     first, *pieces = start.split(OPEN)
     fillers = [f"[{_ISOTOPE + gap}CH2]" for gap in range(len(gaps))]
     filled = first + "".join(
@@ -164,8 +170,8 @@ def _write(where: str, start: str, gaps: tuple[int, ...], vocabulary: Vocabulary
 
 
 def given_tokens(where: str, text: str, vocabulary: Vocabulary, more: dict[str, int]) -> list[int]:
-    """Return the ids of the tokens of SMILES. An id in `more` is used instead of the vocabulary's. Raises
-    InputError, which begins with `where`, for tokens that are in neither."""
+    """Return the ids of the tokens of the SMILES `text`. `more` maps tokens to ids that are used instead of
+    the vocabulary's. Raises InputError, which begins with `where`, for a token that has no id."""
     ids = {token: k for k, token in enumerate(vocabulary.tokens)} | more
     try:
         tokens = vocabulary.representation.tokenize(text)
@@ -179,8 +185,9 @@ def given_tokens(where: str, text: str, vocabulary: Vocabulary, more: dict[str, 
 
 
 def read_scaffolds(source: str) -> tuple[list[Scaffold], tuple[Path, ...]]:
-    """Read the scaffolds in `source`, which is SMILES, or a file in any format that molecules are read from.
-    Returns the scaffolds, and the files that were read. Raises InputError for text that is no scaffold."""
+    """Read the scaffolds in `source`: one scaffold as SMILES, or the path of a file in any format of
+    molecules. Returns the scaffolds, and the files that were read. Raises InputError for text that is no
+    scaffold."""
     with rdBase.BlockLogs():
         try:
             unit = unit_of(source)
@@ -207,9 +214,9 @@ def _read(row: Row, where: str) -> Scaffold:
 
 
 def write_starts(molecule: Chem.Mol) -> Iterator[str]:
-    """Yield the starts of a molecule, which grows from each of its dummy atoms in turn. Without a dummy atom
-    it grows from each kind of atom that has a hydrogen. Of two fragments with one dummy atom each, either
-    comes first. Raises InputError for any other molecule."""
+    """Yield the starts of the scaffold `molecule`. There is one for each of its dummy atoms, at which the
+    start ends; without dummy atoms, one for each kind of atom that has a hydrogen. Two fragments with one
+    dummy atom each give two starts, either fragment first. Raises InputError for any other molecule."""
     points = _points(molecule)
     if any([bond.GetBondType() for bond in atom.GetBonds()] != [Chem.BondType.SINGLE] for atom in points):
         raise InputError(f"an attachment point {OPEN} needs one single bond")
@@ -232,7 +239,8 @@ def _points(molecule: Chem.Mol) -> list[Chem.Atom]:
 
 
 def _with_point(molecule: Chem.Mol) -> Iterator[Chem.Mol]:
-    """Yield the molecule with a dummy atom in place of a hydrogen, once for each kind of atom with one."""
+    """Yield the molecule with a dummy atom in place of a hydrogen, once for each kind of atom with a
+    hydrogen."""
     full, ranks = Chem.AddHs(molecule), [*Chem.CanonicalRankAtoms(molecule, breakTies=False)]
     for atom in {rank: index for index, rank in reversed([*enumerate(ranks)])}.values():
         hydrogens = [near for near in full.GetAtomWithIdx(atom).GetNeighbors() if near.GetAtomicNum() == 1]
@@ -243,10 +251,10 @@ def _with_point(molecule: Chem.Mol) -> Iterator[Chem.Mol]:
 
 
 def _write_to(molecule: Chem.Mol, last: int) -> str:
-    """Write a molecule as SMILES that end in its atom `last`, a dummy atom.
+    """Write a molecule as SMILES that end in its dummy atom number `last`.
 
-    Where a chain branches, the atoms farther from `last` come first. The shortest of the spellings that begin
-    at different atoms is returned. Raises InputError if RDKit writes none that ends there.
+    Where a chain branches, the atoms farther from that atom come first. Of several spellings, which begin at
+    different atoms, the shortest is returned. Raises InputError if RDKit writes none that ends there.
     """
     away, ranks = Chem.GetDistanceMatrix(molecule)[last], [*Chem.CanonicalRankAtoms(molecule)]
     order = sorted(range(len(ranks)), key=lambda atom: (-away[atom], ranks[atom]))
@@ -266,8 +274,8 @@ def _ends(text: str) -> bool:
 
 
 def _query(molecule: Chem.Mol) -> Chem.Mol:
-    """Return the query that finds a scaffold in molecules. If it has dummy atoms, a molecule must have grown
-    from all of these, and from no other atom."""
+    """Return the query that finds a scaffold in molecules. A molecule matches a scaffold with dummy atoms
+    only if it has grown from all of these, and from no other atom of the scaffold."""
     if not (points := _points(molecule)):
         return molecule
     rules = Chem.AdjustQueryParameters.NoAdjustments()

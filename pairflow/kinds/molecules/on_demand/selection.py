@@ -30,8 +30,8 @@ _ITERATIONS = 2000  # most iterations of the force field
 
 
 class KnownByRules:
-    """The molecules of a data set, for the operator `in`: a molecule is known if it is among them as it is,
-    or standardised by the `rules` of the data set."""
+    """The molecules of a data set, for the operator `in`. A molecule is known if the data set has it as it
+    is, or standardised by the `rules` of the data set."""
 
     def __init__(self, known: KnownMolecules, rules: Standardisation):
         self.known, self.rules = known, rules
@@ -48,12 +48,17 @@ class KnownByRules:
 class Selection:
     """Decides on samples one by one, and counts the verdicts: `kept`, or the first reason against a sample.
 
-    The reasons, in order: `invalid` (RDKit cannot read the sample, or its canonical SMILES), `known` (it is
-    among the canonical SMILES `known`), `repeated` (with `unique`, the same molecule by the rule `identity`
-    was kept before; or it is one of the `seeds`) and `refused by` the name of a filter. With `raw` every
-    sample is delivered, and only `kept` and `invalid` occur. With `neutral` a sample is neutralised first; it
-    is known if its charged or its neutral form is known. `counts` has all verdicts, and `since` only those
-    after the last delivered sample.
+    The reasons, in order:
+
+    - `invalid`: RDKit cannot read the sample, or its canonical SMILES.
+    - `known`: its canonical SMILES are in `known`.
+    - `repeated`: it is one of the `seeds` or, with `unique`, a molecule that was kept before, by the rule
+      `identity`.
+    - `refused by` and the name of a filter: that filter does not let it pass.
+
+    With `raw` every sample is delivered, and only `kept` and `invalid` occur. With `neutral` a sample is
+    neutralised first; it is known if its charged or its neutral form is known. `counts` has all verdicts, and
+    `since` only those after the last delivered sample.
     """
 
     def __init__(
@@ -80,7 +85,8 @@ class Selection:
         self._kept = {identify(self._neutralise(seed), identity) for seed in seeds}
 
     def keep(self, text: str) -> str | None:
-        """Return the string to deliver (canonical SMILES, or with `raw` the sample itself), or None."""
+        """Decide on the sample `text`, and count the verdict. Returns the string to deliver: canonical
+        SMILES, or with `raw` the sample itself; None for a sample that is not delivered."""
         sampled = canonical(text)
         molecule = sampled and self._neutralise(sampled)
         verdict = self._verdict(sampled, molecule)
@@ -96,7 +102,8 @@ class Selection:
         return molecule
 
     def shares(self) -> dict[str, float]:
-        """Return, for `valid` and each option, the share that passes of the samples that reach it."""
+        """Return the share of samples that passes each test, `valid` or an option, of the samples that have
+        passed all tests before."""
         left, shares = self.counts.total(), {}
         for name, reason in self._reasons.items():
             passed = left - self.counts[reason]
@@ -117,15 +124,16 @@ class Selection:
 
 
 def _neutralise(smiles: str) -> str:
-    """Remove or add protons so that no atom has a charge, where that is possible."""
+    """Return the SMILES with protons added or removed, so that no atom has a charge where that is
+    possible."""
     with rdBase.BlockLogs(), suppress(InputError):
         return write_smiles(standardise(parse(smiles), Standardisation(charges="neutralise")))
     return smiles
 
 
 def filters_from(settings: MoleculeDemand, norms: Norms | None = None) -> dict[str, Filter]:
-    """Return the filters that the settings ask for, by option, the quick ones first. Raises InputError for a
-    SMARTS pattern that RDKit cannot read."""
+    """Return the filters that the settings ask for, each under its option, such as `--min-qed 0.5`; the quick
+    ones come first. Raises InputError for a SMARTS pattern that RDKit cannot read."""
     filters: dict[str, Filter] = {}
     for name in ("weight", "logp"):
         if text := getattr(settings, name):
@@ -148,7 +156,8 @@ def _within(name: str, low: float, high: float) -> Filter:
 
 
 def _read_smarts(setting: str, pattern: str, present: bool = True) -> Filter:
-    """Make the filter for molecules with the substructure, or with `present=False` for all others."""
+    """Return a filter that lets molecules with the substructure `pattern` pass or, if not `present`, all
+    other molecules. Raises InputError, which names `setting`, if RDKit cannot read the pattern."""
     with rdBase.BlockLogs():
         query: Any = Chem.MolFromSmarts(pattern)
     if query is None or not query.GetNumAtoms():
@@ -158,7 +167,7 @@ def _read_smarts(setting: str, pattern: str, present: bool = True) -> Filter:
 
 @lru_cache(maxsize=16)  # called for the same molecule when it is filtered and when it is written
 def embed(smiles: str, seed: int) -> Chem.Mol | None:
-    """Return a molecule with all hydrogens and 3D coordinates, which `smiles` and `seed` determine.
+    """Return a molecule with all hydrogens and 3D coordinates, which depend only on `smiles` and `seed`.
 
     The coordinates are RDKit's ETKDGv3 (Wang et al. 2020), relaxed with the force field MMFF94 if it has
     parameters for all atoms. Returns None if RDKit finds no coordinates, even from a random start.

@@ -23,23 +23,23 @@ _BRACKET = re.compile(r"\[(\d*)([A-Za-z][a-z]?)(@*)(?:H\d*)?(?:[+-]\d*)?\]")
 
 
 class KnownGroups:
-    """The groups that a model knows, by which molecules with other groups are corrected or explained."""
+    """Knows the groups of a model. Molecules with other groups are corrected, or explained to the user."""
 
     def __init__(self, tokens: Iterable[str]):
         self.tokens = frozenset(tokens)
         self._advice: dict[str, str] = {}  # what `explain` says, by unknown group
 
     def recharge(self, tokens: Sequence[str]) -> list[str] | None:
-        """Change the charges of a molecule's groups so that the model knows them all, and return the new
-        tokens; None if that is not possible."""
+        """Change the charges in `tokens`, the groups of a molecule, so that the model knows all groups.
+        Returns the new tokens; None if that is not possible."""
         left: list[str] | None = [*tokens]
         while left and self._unknown(left):
             left = next(self._with_fewer_unknown(left), None)
         return left
 
     def explain(self, tokens: Sequence[str]) -> str:
-        """Say what the model has in place of the first unknown group of a molecule: the group with another
-        charge, or the nearest group."""
+        """Say what the model has in place of the first unknown group in `tokens`, the groups of a molecule:
+        the group with another charge or, if it does not know that, the nearest group."""
         first = self._unknown(tokens)[0]
         if first not in self._advice:
             if other := next(self._with_fewer_unknown(tokens), None):
@@ -55,8 +55,8 @@ class KnownGroups:
         return [token for token in tokens if token not in self.tokens]
 
     def _with_fewer_unknown(self, tokens: Sequence[str]) -> Iterator[list[str]]:
-        """Yield the tokens of the molecules with another charge of the first unknown group, if that leaves
-        fewer unknown ones."""
+        """Yield the molecule with other charges in its first unknown group, as tokens, for each change that
+        leaves fewer unknown groups."""
         unknown = self._unknown(tokens)
         place = tokens.index(unknown[0])
         for other in _other_charges(unknown[0]):
@@ -68,8 +68,9 @@ class KnownGroups:
                     yield written
 
     def _nearest(self, group: str) -> str:
-        """Return the known group whose Morgan fingerprint is nearest, of those with as many cuts if there are
-        any; empty if the model knows no group."""
+        """Return the known group with the Morgan fingerprint nearest to the one of `group`, among the groups
+        with the same number of cuts or, if there are none, among all. Returns an empty text if there is no
+        such group."""
         cuts, wanted = group.count(CUT), _fingerprint(group)
         prints = {token: known for token, known in self._prints.items() if token.count(CUT) == cuts}
         prints = prints or self._prints
@@ -86,14 +87,15 @@ class KnownGroups:
 
 
 def _fingerprint(group: str) -> Any:
-    """Return the Morgan fingerprint of a group; None if RDKit cannot read it."""
+    """Return the Morgan fingerprint (counts) of a group; None if RDKit cannot read the group."""
     with rdBase.BlockLogs():
         molecule = Chem.MolFromSmiles(group)
     return None if molecule is None else GetMorganGenerator(radius=2).GetSparseCountFingerprint(molecule)
 
 
 def _other_charges(group: str) -> Iterator[str]:
-    """Yield the SMILES of a group with a proton more or less at one atom, or at two, in the same order."""
+    """Yield the SMILES of a group with a proton more or less at one atom, then at two. The order of the atoms
+    stays."""
     with rdBase.BlockLogs():
         molecule = Chem.MolFromSmiles(group)
     atoms = [*_ATOM.finditer(group)]
@@ -114,8 +116,9 @@ def _other_charges(group: str) -> Iterator[str]:
 
 
 def _other_charge(text: str, atom: Chem.Atom) -> str:
-    """Return an atom with a proton more or less: nitrogen is neutral or positive, oxygen and sulphur neutral
-    or negative. Empty for other atoms, and for those that have no such form."""
+    """Return an atom of SMILES, such as `O`, with a proton more or less, such as `[OH0-]`. Nitrogen becomes
+    neutral or positive, oxygen and sulphur neutral or negative. Returns an empty text for any other atom, and
+    if there is no such form."""
     number, charge, hydrogens = atom.GetAtomicNum(), atom.GetFormalCharge(), atom.GetTotalNumHs()
     ways = {(7, 0): 1, (7, 1): -1, (8, 0): -1, (8, -1): 1, (16, 0): -1, (16, -1): 1}  # protons to add
     protons = ways.get((number, charge), 0)

@@ -1,4 +1,5 @@
-"""Writes a page to look through molecules: structures, filters and files of a selection, in one file."""
+"""Writes a page to look through molecules, in one file: it shows and filters structures, and saves a
+selection."""
 
 import csv
 from collections.abc import Iterable, Mapping
@@ -53,7 +54,8 @@ _CHOICES = {"yes", "no"}
 
 
 def write_page(path: Path, table: pd.DataFrame, metadata: Metadata, texts: pd.DataFrame) -> None:
-    """Write a table of molecules, whose values text files show as `texts`, as a page that opens offline."""
+    """Write the molecules of `table` as an HTML page that opens offline. `texts` is the same table as CSV
+    files show it; the page saves these texts. `metadata` says how the molecules were made."""
     page = make_environment().get_template("kinds/molecules/page/browse.html")
     script = Markup((_FOLDER / "browse.js").read_text(encoding="utf-8"))
     content = htmlsafe_json_dumps(_collect(table, texts), separators=(",", ":"))
@@ -64,8 +66,8 @@ def write_page(path: Path, table: pd.DataFrame, metadata: Metadata, texts: pd.Da
 
 
 def _list_settings(metadata: Metadata) -> list[str]:
-    """List the model and the settings by which the molecules were made, without defaults and what the page
-    shows anyway."""
+    """List the settings by which the molecules were made, each in words. Left out are settings at their
+    defaults, and those that the page shows elsewhere."""
     defaults = {name: field.default for name, field in MoleculeDemand.model_fields.items()}
     changed = {
         name: value
@@ -81,7 +83,8 @@ def _list_settings(metadata: Metadata) -> list[str]:
 
 
 def _collect(table: pd.DataFrame, texts: pd.DataFrame) -> dict[str, object]:
-    """Collect the script's data: columns with values, structures by SMILES, and the lines of a CSV file."""
+    """Collect the data of the page's script: the columns of `table`, drawings by SMILES, and `texts` as the
+    lines of a CSV file."""
     columns = [{"name": name, "label": _label(name), **_read(name, table[name])} for name in table]
     head, *lines = map(_write_line, [[*table], *texts.itertuples(index=False)])
     smiles = {
@@ -101,7 +104,8 @@ def _write_line(cells: Iterable[object]) -> str:
 
 
 def _read(name: str, column: pd.Series) -> dict[str, object]:
-    """Describe a column as numbers (null if missing), choices, lists or texts (empty if missing)."""
+    """Describe the column `name` for the page's script: its kind (number, list, choice or text) and its
+    values. A missing number is None, and a missing text is empty."""
     known = column.dropna().infer_objects()
     if is_numeric_dtype(known) and len(known):
         values = [None if pd.isna(value) else round(value, DIGITS.get(name, 4)) for value in column.tolist()]
@@ -113,7 +117,7 @@ def _read(name: str, column: pd.Series) -> dict[str, object]:
 
 
 def _draw_all(texts: set[str]) -> Mapping[str, object]:
-    """Draw structures by SMILES; strings that RDKit cannot read are left out."""
+    """Map each of the SMILES `texts` to its drawing; strings that RDKit cannot read are left out."""
     drawings = {}
     with rdBase.BlockLogs():
         for text in sorted(texts):

@@ -32,7 +32,7 @@ _CONTROLS = Style("muted", "s", "--"), Style("muted", "d", ":"), Style("muted", 
 
 def reasons(tables: Sequence[Grid], method: str, samples: int, name: str) -> Picture:
     """Draw the invalid samples of one method at each number of steps, stacked by reason. `tables` has a table
-    for each reason; the rest of `samples` is valid. `name` is the name of the drawing."""
+    for each reason, and `samples` is the number of samples of a trial. `name` is the name of the drawing."""
     steps = tables[0].columns
     calls = tables[0].calls.get(method, steps)
     counts = {}
@@ -55,8 +55,9 @@ def reasons(tables: Sequence[Grid], method: str, samples: int, name: str) -> Pic
 def histograms(counts: Mapping[str, pd.DataFrame], label: str, name: str) -> Picture:
     """Draw shares of molecules per bin of one property: a panel per method, each with the training molecules.
 
-    `counts` maps each method to rows low, high, samples, training. The first and the last bin are open:
-    arrows show their shares, because bars would look like peaks.
+    `counts` maps each method to a table with the columns low, high, samples and training (see
+    `chemistry.histograms`), and `label` names the property. The first and the last bin are open: arrows show
+    their shares, because bars would look like peaks. `name` is the name of the drawing.
     """
     training = next(iter(counts.values()))
     edges = training["high"].to_numpy()[:-1]
@@ -115,8 +116,9 @@ STAGES = {  # metric -> the name of its stage: every stage is a part of the prev
 def survivors(shares: pd.DataFrame, real: str, name: str) -> Picture:
     """Draw the share of samples that is left at each of STAGES, a line per method.
 
-    `shares` has rows method, stage (its number), share (in %), nfe (the number of steps). Real data, with
-    `real` as their method, and controls have no number of steps.
+    `shares` has the columns method, stage (its number), share (in %) and nfe (the number of steps; NaN for
+    real data and controls). `real` is the entry of the column method for real data, and `name` the name of
+    the drawing.
     """
     methods = shares.method[shares.nfe.notna()].unique()
     controls = [method for method in shares.method.unique() if method not in (*methods, real)]
@@ -138,10 +140,12 @@ def survivors(shares: pd.DataFrame, real: str, name: str) -> Picture:
 
 
 def guidance(rows: pd.DataFrame, metric: str, title: str, name: str) -> Picture:
-    """Draw novel molecules against `metric`, how well samples meet what was asked for, a line per method.
+    """Draw novel molecules against how well samples meet what was asked for, a line per method.
 
-    A line goes through the guidance weights. `rows` have method, weight, and valid, novel_strict and the
-    metric as shares of the samples.
+    A line goes through the guidance weights. `rows` has the columns method and weight, and valid,
+    novel_strict and `metric` as shares of all samples. y is the share of novel molecules; x is `metric` as a
+    share of the valid samples. `title` is only in the text that describes the chart, and `name` is the name
+    of the drawing.
     """
     y = "novel (% of samples)"
     what = "in the class" if metric == "in_class" else METRICS[metric].label

@@ -1,4 +1,4 @@
-"""Makes the part of the section on quality that only molecules have: invalid samples, properties."""
+"""Makes what only molecules have in the page's section on quality, such as invalid samples and properties."""
 
 from collections.abc import Mapping
 
@@ -23,8 +23,8 @@ _KEPT = ("plausible", "novel_strict", "common_scaffolds", "common_frameworks")  
 def describe_molecules(
     contents: Contents, evaluation: str, measured: Mapping[str, Grid], prefix: str
 ) -> Details:
-    """Return the details of one evaluation for its section of the page. `measured` has a table for each
-    metric, and `prefix` makes the names of drawings unique."""
+    """Return the charts and tables on molecules for the page's section on one evaluation. `measured` maps
+    each metric to its table; `prefix` makes the names of the charts unique on the page."""
     rows = contents.measured[contents.measured.evaluation == evaluation]
     properties = draw_properties(contents, evaluation, measured, prefix)
     reasons, fills = {}, {}
@@ -52,8 +52,8 @@ def describe_molecules(
 def draw_survivors(
     contents: Contents, evaluation: str, measured: Mapping[str, Grid], prefix: str
 ) -> Picture | None:
-    """Draw what is left of samples from stage to stage; None if plausible molecules were not counted. The
-    lines are methods, each at its best number of steps, held-out molecules and controls."""
+    """Draw what is left of samples from stage to stage; return None if plausible molecules were not counted.
+    There is a line for each method, at its best number of steps, for held-out molecules and for controls."""
     if not (plausible := measured.get("plausible")):
         return None
     best = {method: plausible.best(method)[1] for method in plausible.rows}
@@ -73,11 +73,11 @@ def draw_survivors(
 def compare_with_start(
     contents: Contents, evaluation: str, measured: Mapping[str, Grid]
 ) -> dict[str, object] | None:
-    """Compare fine-tuned methods with the model that they started from, at the same number of steps.
+    """Compare fine-tuned methods with the model that they started from, at the largest number of steps.
 
-    Returns None without such a model, else a dict: `nfe` is the number of steps, `columns` names the start,
-    the methods and perhaps real data, and each of `rows` has a metric and its `shares` of the samples in per
-    cent, as texts, one for each column.
+    Returns None if there is no such model. Otherwise returns a dict: `nfe` is the number of steps; `columns`
+    names the start, the methods and, if they were measured, real data. Each of `rows` has a metric and its
+    `shares`: texts in per cent of the samples, one for each column.
     """
     rows = contents.metrics[contents.metrics.evaluation == evaluation]
     start = rows[rows.method == START].set_index("metric")
@@ -102,8 +102,11 @@ def compare_with_start(
 def draw_properties(
     contents: Contents, evaluation: str, measured: Mapping[str, Grid], prefix: str
 ) -> dict[int, list[dict[str, object]]]:
-    """Draw the distributions of properties. Returns a list of properties for each NFE, the highest first. A
-    property has a picture and, as text, every method's distance (`metric`) from the training molecules."""
+    """Draw the distributions of properties. Returns a list for each NFE, the highest first.
+
+    The list has a dict for each property: its `label`; the `picture`; `metric`, the name of the distance from
+    the training molecules; and `distances`, which maps each method to that distance as text.
+    """
     properties: dict[int, list[dict[str, object]]] = {}
     for nfe, methods in sorted(contents.part["properties"].get(evaluation, {}).items(), reverse=True):
         properties[nfe] = []
@@ -121,11 +124,11 @@ def draw_properties(
 
 
 def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[str, object] | None:
-    """Draw what guidance does in an evaluation with several weights; None without them, or if no class was
-    counted.
+    """Draw what guidance does in an evaluation that was repeated with several guidance weights. Returns None
+    for other evaluations, and if no class was counted.
 
-    Returns `trades`, by what samples were asked for and by NFE: charts of the share of novel molecules
-    against how well the samples meet that.
+    Otherwise returns a dict: `condition` is what was asked for, as text; `trades` maps each metric that
+    counts how well samples meet the condition to a dict from NFE to `charts.guidance`.
     """
     weights = contents.experiment.repeated("guidances").get(evaluation, {})
     rows = contents.measured[contents.measured.evaluation.isin(list(weights))]
@@ -153,12 +156,13 @@ def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[
 
 
 def describe_nearest(contents: Contents, evaluation: str) -> dict[str, object] | None:
-    """Say how often the nearest training molecule is in the class that a sample was asked for, by columns of
-    the user's table; None if that was not measured.
+    """Tell how often the training molecule nearest to a sample is in the class that the sample was asked for,
+    where classes are of columns of the user's table. Returns None if that was not measured.
 
-    Each of `rows` has a method and shares of its valid samples at the largest number of steps `nfe`: in the
-    class, at guidance 0 if that was measured (`ignored`), and by chance. `spread` says whether all classes
-    of the columns were asked for.
+    Otherwise returns a dict: `columns` are the columns that samples were asked for, and `nfe` is the largest
+    number of steps. Each of `rows` has a method and shares of its valid samples as texts: those whose nearest
+    molecule is in the class; the same at guidance 0, if that was measured (`ignored`); and the share expected
+    by chance. `spread` says whether all classes of the columns were asked for.
     """
     rows = contents.measured[contents.measured.nfe.notna()]
     here = rows[rows.evaluation == evaluation]

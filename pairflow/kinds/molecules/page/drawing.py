@@ -25,8 +25,8 @@ Shapes = list[list[Any]]
 
 
 def draw(molecule: Chem.Mol, width: int, height: int, bond: float, line: float, text: bool = False) -> str:
-    """Draw a structure as an SVG element. Bonds have at most the length `bond`, and lines the width `line`.
-    Letters are text elements if `text`, else paths."""
+    """Draw a structure as an SVG element of `width` times `height` pixels. Bonds have at most the length
+    `bond`, and lines the width `line`. Letters are text elements if `text`, else paths."""
     canvas = rdMolDraw2D.MolDraw2DSVG(width, height, -1, -1, text)
     options: Any = canvas.drawOptions()  # RDKit's stubs give every option the type of all of them
     options.clearBackground = False
@@ -43,8 +43,8 @@ def draw(molecule: Chem.Mol, width: int, height: int, bond: float, line: float, 
 def draw_compact(molecule: Chem.Mol) -> list[Shapes]:
     """Draw a structure in a tenth of the bytes of SVG, for a script that draws it on a canvas of SIZE.
 
-    Returns lines, areas and letters. Lines and areas are [colour, path], one for each colour; letters are
-    [colour, size, x, y, letter].
+    Returns three lists: lines, areas and letters. Lines and areas have an entry [colour, path] for each
+    colour; letters have an entry [colour, size, x, y, letter] for each letter.
     """
     paths: list[dict[str, str]] = [{}, {}]
     letters: Shapes = []
@@ -97,7 +97,8 @@ class Gallery:
 
 
 def draw_gallery(samples: Sequence[str], number: int, seed: int) -> Gallery:
-    """Draw up to `number` of the valid samples, chosen at random by `seed`; duplicates are not removed."""
+    """Draw up to `number` of the valid samples, chosen at random by `seed`; duplicates are not removed.
+    `samples` are SMILES, which may be empty or invalid."""
     with rdBase.BlockLogs():
         parsed = {text: Chem.MolFromSmiles(text) for text in set(samples) if text}
         valid = [text for text in samples if parsed.get(text) is not None]

@@ -1,4 +1,4 @@
-"""Defines what pages show of molecules, and the warnings of bad samples."""
+"""Defines what pages show of molecules, and the warnings about bad samples."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -55,13 +55,15 @@ class MoleculesPage(KindPage):
     counted: ClassVar = {"rejected": "Rejected rows", "smiles": "Molecules of the data set"}
 
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, object]:
-        """Read what only pages of molecules show.
+        """Read what only pages of molecules show. Returns a dict:
 
-        - `samples`: method -> NFE -> decoded SMILES of the first seed's first trial, in the order drawn.
+        - `samples`: method -> NFE -> decoded SMILES of the argument's token rows, which are of the first
+          seed's first trial, in the order drawn.
         - `examples`: some training molecules as SMILES.
         - `choose_plausible`: a function from (evaluation, method, NFE) to some plausible samples as SMILES.
-        - `properties`: evaluation -> NFE -> method -> rows property, low, high, samples, training: the
-          numbers of molecules in each bin of a property, by `chemistry.histograms`.
+        - `properties`: evaluation -> NFE -> method -> a table of numbers of molecules in each bin of a
+          property, see `chemistry.histograms`. It has only the NFEs that the page shows; samples of all seeds
+          are added up.
         """
         vocabulary = Vocabulary.load(paths.data(root, "vocabulary.json"))
         table, _ = read_table(paths.data(root, "train.parquet"), "tokens")
@@ -86,9 +88,9 @@ class MoleculesPage(KindPage):
         }
 
     def headline_columns(self, results: FinishedExperiment, leading: Grid) -> dict[str, Measure]:
-        """Return the headline's columns: shares of molecules by canonical SMILES, a distance, and bounds.
-        Plausible and valid molecules are shares of the samples, unique ones of the valid, novel ones
-        of the distinct molecules."""
+        """Return the columns of the headline, by name: shares of molecules, a distance from the training
+        molecules, and bounds. Plausible and valid molecules are shares of the samples, unique ones of the
+        valid molecules, and novel ones of the unique molecules."""
         grids = {grid.metric: grid for grid in results.grids[leading.evaluation]}
         valid = grids["valid"].means
         samples = dict.fromkeys(valid, float(leading.frame.samples.max()))
@@ -138,8 +140,8 @@ class MoleculesPage(KindPage):
         return text
 
     def sample_command(self, root: Path, experiment: Experiment) -> str:
-        """Return a command that asks for novel molecules, unless these would break the rules of the data, and
-        for plausible ones if the experiment counts these."""
+        """Return a `pairflow sample` command for the results folder `root`. It asks for unique molecules; for
+        novel ones, unless the data set is complete; and for plausible ones, if the experiment counts them."""
         model, out = root.as_posix(), f"{root.name}_samples.smi"
         wanted = ["--unique"] if is_complete(experiment) else ["--unique", "--novel"]
         wanted += ["--plausible"] if chemistry_settings(experiment).plausible else []
@@ -223,8 +225,9 @@ class MoleculesPage(KindPage):
 def choose_plausible(
     root: Path, experiment: Experiment, number: int, evaluation: str, method: str, nfe: int
 ) -> list[str]:
-    """Choose up to `number` different, novel and plausible samples (SMILES) of a run of the first seed, at
-    random; none if the experiment does not count plausible molecules."""
+    """Choose at random up to `number` samples (SMILES) that are plausible, novel and different from each
+    other. They are of the first seed, and of the given evaluation, method and NFE. Returns an empty list if
+    the experiment does not count plausible molecules."""
     if not chemistry_settings(experiment).plausible:
         return []
     files = kind_of(experiment.data).reference.list_files(root, experiment)
@@ -250,8 +253,8 @@ def find_held_out(metrics: pd.DataFrame, evaluation: str) -> int:
 
 
 def describe_held_out(metrics: pd.DataFrame, evaluation: str, metric: str) -> str:
-    """Write the share of the held-out molecules that a metric counts, or `5 of 8` if they are few; their
-    metric rows are scaled to the number of samples."""
+    """Write the share of held-out molecules that a metric counts, in per cent, or as `5 of 8` if few were
+    measured. (Their metric rows are scaled to the number of samples.)"""
     rows = metrics[(metrics.metric == metric) & (metrics.evaluation == evaluation) & (metrics.method == REAL)]
     share = float((rows.value / rows.samples).mean())
     few = few_held_out(metrics, evaluation)
@@ -269,7 +272,8 @@ def _warn_of_use(severe: bool, text: str) -> Box:
 
 
 def _advise(headline: Headline, results: FinishedExperiment) -> str:
-    """Say how to get more valid molecules: not by longer training if the network has memorised its data."""
+    """Advise how to get more valid molecules. Longer training is not advised for a network that has memorised
+    its data."""
     method = headline.best.method.partition("+")[0]  # a distillation has another loss
     log = results.logs.get(method) if results.experiment.training.loss == "nelbo" else None
     loss, nll = (1.0, 1.0) if log is None else end_losses(log)

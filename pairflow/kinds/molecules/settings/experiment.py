@@ -107,7 +107,7 @@ class LibraryRules(Standardisation):
 
 
 def _name(given: object) -> object:
-    """Return a class that YAML reads as a number, such as 0 or 1, as text."""
+    """Return the name of a class as text, also if YAML reads it as a number, such as 0 or 1."""
     return f"{given:.15g}" if type(given) in (int, float) else given
 
 
@@ -159,7 +159,7 @@ class Conditioning(Settings):
     )
 
     def name(self) -> str:
-        """Return the name of the property in `--condition name=class`."""
+        """Return the name of the property, as `--condition name=class` has it."""
         return str(self.property or self.column)
 
     def labels(self) -> tuple[str, ...]:
@@ -335,18 +335,18 @@ class Molecules(Standardisation, DataSettings):
 
 
 def chemistry_settings(experiment: Any) -> Chemistry:
-    """Return the settings of an experiment's further metrics, or the defaults if it has none."""
+    """Return the experiment's settings of metrics on request; the defaults if it has none."""
     return experiment.chemistry or Chemistry()
 
 
 def identity_of(experiment: Any) -> str:
-    """Return the rule by which two molecules of an experiment are one."""
+    """Return the rule by which two molecules of an experiment count as one, such as "smiles"."""
     return experiment.data.identity
 
 
 def own_columns(experiment: Any) -> list[str]:
-    """Return the columns of the user's table that conditional models learn, and that RDKit does not
-    compute."""
+    """Return the columns of the user's table that conditional models learn; properties that RDKit computes
+    are left out."""
     names = (setting.name() for setting in experiment.data.conditioned)
     return [name for name in names if name not in COMPUTED]
 

@@ -245,7 +245,7 @@ NormsFile = Annotated[
 
 
 class MoleculeFiles(NamedTuple):
-    """The files, made from the data set, with which samples of molecules are compared."""
+    """The files with which samples of molecules are compared; they are made from the data set."""
 
     vocabulary: VocabularyFile
     smiles: SmilesFile

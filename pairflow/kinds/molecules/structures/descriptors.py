@@ -75,7 +75,7 @@ def _nibr() -> FilterCatalog:
 
 def ring_systems(molecule: Chem.Mol) -> list[str]:
     """Return the ring systems of a molecule as SMILES without stereochemistry. Rings that share an atom are
-    one system. Atoms that are double-bonded to a ring belong to it."""
+    one system. Atoms that are double-bonded to a ring belong to its system."""
     systems: list[set[int]] = []
     for ring in map(set, molecule.GetRingInfo().AtomRings()):
         joined = [system for system in systems if system & ring]
@@ -100,14 +100,15 @@ def surroundings(molecule: Chem.Mol) -> list[int]:
 
 
 def alerts(molecule: Chem.Mol, catalogues: Sequence[str] = ALERTS) -> list[str]:
-    """Return the unwanted groups in a molecule, sorted, each as the text `catalogue: name`."""
+    """Return the unwanted groups in a molecule that the `catalogues` list, sorted, each as the text
+    `catalogue: name`."""
     matches = _catalogue(*catalogues).GetMatches(molecule)
     return sorted(f"{match.GetProp('FilterSet')}: {match.GetDescription()}" for match in matches)
 
 
 def severity(molecule: Chem.Mol) -> int:
     """Return the severity score of NIBR (Schuffenhauer et al. 2020): the number of flagged groups, or
-    EXCLUDED."""
+    EXCLUDED if a group rules the molecule out."""
     flags = [int(match.GetDescription().split("__")[1]) for match in _nibr().GetMatches(molecule)]
     return EXCLUDED if 2 in flags else sum(flags)
 
@@ -171,10 +172,11 @@ def compute(name: str, smiles: Sequence[str]) -> np.ndarray:
 def tabulate(
     names: Sequence[str], smiles: Sequence[str], threads: int = 1, progress: bool = False
 ) -> pd.DataFrame:
-    """Describe each molecule in a row of a table, with the DESCRIPTORS `names` as columns.
+    """Describe each of the molecules `smiles` in a row of a table, with the DESCRIPTORS `names` as columns.
 
-    It works in `threads` processes. RDKit cannot read a few of the canonical SMILES that it writes. Such a
-    molecule has an empty fingerprint, no scaffold, ring or alert, and NaN for all others.
+    The work is done in `threads` processes. RDKit cannot read a few of the canonical SMILES that it writes.
+    The row of such a molecule has an empty fingerprint, no scaffold, ring systems, surroundings or alerts, 0
+    as the largest ring, and NaN for all other descriptors.
     """
     chunks = [smiles[first : first + _CHUNK] for first in range(0, len(smiles), _CHUNK)]
     rows: list[list[object]] = []

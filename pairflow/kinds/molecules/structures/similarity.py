@@ -1,4 +1,4 @@
-"""Finds the exact Tanimoto similarity of molecules to the nearest one of a whole training set.
+"""Finds the largest Tanimoto similarity of a molecule to any molecule of a training set, exactly.
 
 The fingerprint of a molecule marks its substructures in bits. It is RDKit's: Morgan, radius 2 (ECFP4), 2,048
 bits, packed into 256 bytes. The Tanimoto similarity of two bit sets a and b is |a & b| / |a | b|.
@@ -36,7 +36,9 @@ def _nearest(
     best: np.ndarray,
     rows: np.ndarray,
 ) -> None:
-    """Find the largest similarity `best[i]` of samples[i] to a reference row, and the row `rows[i]` with it.
+    """Fill `best` and `rows`: best[i] is the largest similarity of samples[i] to a row of `reference`, and
+    rows[i] is the number of that row, or -1 if the similarity is 0. `sizes` has the number of bits of each
+    sample.
 
     Fingerprints with a <= b bits have at most the similarity a / b (Swamidass and Baldi 2007). Reference rows
     are sorted by their number of bits, and `starts` has the first row of each number. The search begins with
@@ -62,7 +64,8 @@ def _nearest(
 
 @compiled
 def _sum_of_pairs(rows: np.ndarray, sizes: np.ndarray) -> float:
-    """Return the sum of the similarities over pairs of different rows."""
+    """Return the sum of the similarities over pairs of different rows. `sizes` has the number of bits of each
+    row."""
     total = 0.0
     for i in range(len(rows)):
         for j in range(i):
@@ -93,7 +96,8 @@ class Neighbours:
         return self.nearest(fingerprints)[0]
 
     def nearest(self, fingerprints: Iterable[bytes]) -> tuple[np.ndarray, np.ndarray]:
-        """Return `similarity` (B,), and the rows (B,) of the most similar molecules (-1 if it is 0)."""
+        """Return the largest similarity (B,) of each of B molecules to a reference molecule, and the row
+        numbers (B,) of these reference molecules (-1 if the similarity is 0)."""
         samples, sizes = _unpack(fingerprints)
         best, rows = np.empty(len(samples)), np.empty(len(samples), np.int64)
         _nearest(samples, sizes, self._rows, self._starts, best, rows)
@@ -101,7 +105,7 @@ class Neighbours:
 
 
 def internal_diversity(fingerprints: Iterable[bytes]) -> float:
-    """1 - the mean Tanimoto similarity over pairs of different rows; NaN for fewer than two rows."""
+    """Return 1 - the mean Tanimoto similarity over pairs of `fingerprints`; NaN for fewer than two."""
     rows, sizes = _unpack(fingerprints)
     pairs = len(rows) * (len(rows) - 1) / 2
     return 1 - _sum_of_pairs(rows, sizes) / pairs if pairs else np.nan

@@ -35,8 +35,8 @@ UNPARSABLE, DUMMY, METAL = "unparsable", "with an R group or dummy atom", "with 
 
 
 def say_too_large(text: str) -> str:
-    """Return the reason why a SMILES string is too large for RDKit, which could take minutes to find its
-    rings; empty for others."""
+    """Return why a SMILES string is too large for RDKit, which could take minutes to find the rings; an empty
+    text if it is not."""
     if len(text) > _MOST_CHARACTERS:
         return f"over {_MOST_CHARACTERS:,} characters"
     many = len(text) > MOST_ATOMS and len(_ATOM.findall(text)) > MOST_ATOMS
@@ -58,8 +58,9 @@ def parse(text: str) -> Chem.Mol:
 
 
 def say_problem(molecule: Chem.Mol | None) -> str:
-    """Return what keeps RDKit from reading a molecule, which was read without checks; empty if unknown. The
-    text, such as a wrong valence, follows the word "unparsable" in messages."""
+    """Return what is wrong with a molecule that RDKit reads only without checks, such as a valence; empty if
+    that is unknown. The text follows the word "unparsable" in messages. `molecule` was read without checks,
+    and is None if that failed, too."""
     if molecule is None:
         return ""
     for problem in Chem.DetectChemistryProblems(molecule):
@@ -71,9 +72,9 @@ def say_problem(molecule: Chem.Mol | None) -> str:
 
 
 def write_smiles(molecule: Chem.Mol, read_from: str = "") -> str:
-    """Write a molecule as canonical SMILES that stay the same when RDKit reads and writes them again. For
-    `[H]/N=C`, for example, RDKit first writes `[H]N=C`, and for that `C=N`. `read_from` is the text of the
-    molecule, if known: if RDKit writes the same text, nothing needs to be read again."""
+    """Write a molecule as canonical SMILES that stay the same when RDKit reads and writes them again. Its
+    first SMILES may not: `[H]/N=C` becomes `[H]N=C`, and then `C=N`. `read_from` is the text that the
+    molecule was read from, if known: if RDKit writes that text, nothing needs to be read again."""
     smiles = Chem.MolToSmiles(molecule)
     for _ in range(_ROUNDS):
         if smiles == read_from or not _UNSETTLED.search(smiles):
@@ -88,8 +89,8 @@ def write_smiles(molecule: Chem.Mol, read_from: str = "") -> str:
 
 
 def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
-    """Apply all rules to a molecule; returns the same object if no rule changes it. Raises InputError, with
-    the reason, if a rule rejects the molecule."""
+    """Apply all rules to a molecule. Returns a new molecule, or the same object if no rule changes it. Raises
+    InputError, with the reason, if a rule rejects the molecule."""
     changed = molecule
     if rules.metals == "reject" and has_metal(molecule):
         raise InputError(METAL)
@@ -124,8 +125,9 @@ def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
 
 @lru_cache(maxsize=2**16)  # tautomers take long
 def identify(smiles: str, identity: str) -> str:
-    """Return a text that is the same for all molecules which count as one by the rule `identity`. `smiles` is
-    canonical; it is returned itself if the molecule has no InChIKey, or if RDKit cannot read it."""
+    """Return a text that is the same for all molecules that count as one by the rule `identity` ("smiles",
+    "inchikey" or "tautomer"). `smiles` is canonical. It is returned itself if RDKit cannot read it, or if the
+    molecule has no InChIKey."""
     if identity == "smiles":
         return smiles
     with rdBase.BlockLogs():
@@ -142,7 +144,7 @@ def _tautomers() -> rdMolStandardize.TautomerEnumerator:
 
 
 def identify_all(smiles: Iterable[str], identity: str, threads: int = 1) -> dict[str, str]:
-    """Map canonical SMILES to what `identify` returns, with several processes at work."""
+    """Map each canonical SMILES to the result of `identify`, computed in up to `threads` processes."""
     names = [*dict.fromkeys(smiles)]
     if identity == "smiles":
         return dict(zip(names, names, strict=True))
@@ -156,7 +158,8 @@ def _identify(identity: str, smiles: Iterable[str]) -> list[str]:
 
 
 def say_rules(rules: Standardisation) -> str:
-    """Return the rules that do something, in words; empty if there are none."""
+    """Return in words the rules that differ from the defaults, such as `charges neutralise, stereo drop`;
+    empty if none does."""
     none = Standardisation()
     values = {name: getattr(rules, name) for name in Standardisation.model_fields}
     return ", ".join(f"{name} {value}" for name, value in values.items() if value != getattr(none, name))
@@ -192,8 +195,8 @@ def has_mixed_stereo(molecule: Chem.Mol) -> bool:
 
 
 def scaffold(molecule: Chem.Mol) -> str:
-    """Return the Bemis-Murcko scaffold of a molecule, its rings and what links them; empty if it has no
-    rings. It is SMILES without stereochemistry."""
+    """Return the Bemis-Murcko scaffold of a molecule (its rings and what links them) as SMILES without
+    stereochemistry; empty for a molecule without rings."""
     if not molecule.GetRingInfo().NumRings():
         return ""  # for which RDKit would take minutes in a long chain
     return MurckoScaffold.MurckoScaffoldSmiles(mol=molecule)
