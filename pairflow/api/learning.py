@@ -182,7 +182,10 @@ def _experiment_on(
     settings: Mapping[str, Any],
     runner: Runner,
 ) -> Experiment:
-    """Return the experiment whose only method is this distillation of a model."""
+    """Return the experiment on the data in `data` whose only method is this distillation of `parent`.
+
+    `settings` replace the suggested settings of the distillation, key by key.
+    """
     training, symbols = parent.base_training, parent.vocabulary_size or 1
     rows = pq.read_metadata(data / "train.parquet").num_rows
     suggested = suggest.experiment(
@@ -252,7 +255,11 @@ def _make(
     folder: str | Path | None,
     there: Collection[Path] = (),
 ) -> LoadedModel:
-    """Make the model of the experiment's only method, and load it; after Ctrl-C, load what there is of it."""
+    """Make the model of the experiment's only method in the folder `root`, and load it.
+
+    Jobs whose outputs are in `there` are left out. After Ctrl-C, the unfinished model is loaded, if there is
+    one, else SystemExit is raised. Without a `folder` of the caller, `root` is removed with the model.
+    """
     [method], [seed] = experiment.methods, experiment.seeds
     made = paths.model(root, seed, method)
     table = needed_jobs(jobs(root, experiment), made / "model.safetensors", there)
@@ -279,7 +286,7 @@ def _make(
 
 @contextmanager
 def _place(folder: str | Path | None) -> Iterator[Path]:
-    """Give the folder of a training: that of the caller, or a temporary one, removed if the block fails."""
+    """Yield the folder of a training: that of the caller, or a temporary one, removed if the block fails."""
     if folder is not None:
         root = checked_path("folder", folder).resolve()
         require_folder("folder", root)

@@ -56,15 +56,20 @@ class Runner:
             print(text, file=sys.stderr)
 
     def options(self, experiment: Experiment, table: Sequence[Job], job: Job) -> dict[str, Any]:
-        """Return the options with which to call a job's command: device, number of threads, and whether it is
-        quiet. `table` has all jobs of the experiment, which share the cores."""
+        """Return the options with which to call a job's command: device, threads, and whether it is quiet.
+
+        `table` has all jobs that are to run. The cores are divided among the jobs of a rule in it.
+        """
         shares = divide_cores(experiment, table, self.cores)
         threads = self.threads or shares.get(job.rule, job.threads)
         return {"device": self.device, "threads": threads, "quiet": not self.progress}
 
 
 def needed_jobs(table: Sequence[Job], target: Path, there: Collection[Path] = ()) -> list[Job]:
-    """Return the jobs of `table` that lead to the file `target` and have an output that is not in `there`."""
+    """Return the jobs of `table` that make the file `target`, or a file that these jobs need in turn.
+
+    Files in `there` are at hand, and need no job. The jobs stay in the order of the table.
+    """
     needed, jobs = {target}, []
     for job in reversed(table):
         if needed.intersection(job.outputs.values()):
@@ -74,8 +79,7 @@ def needed_jobs(table: Sequence[Job], target: Path, there: Collection[Path] = ()
 
 
 def run_jobs(root: Path, experiment: Experiment, table: Sequence[Job], runner: Runner) -> None:
-    """Do the jobs of a table that are not done yet, one after another, in an order in which their inputs are
-    there.
+    """Run the jobs of a table that are not done yet, one after another, in the order of the table.
 
     Raises:
         InputError: if a command finds a mistake, or a file in `root` was made with other settings.
@@ -91,7 +95,10 @@ def run_jobs(root: Path, experiment: Experiment, table: Sequence[Job], runner: R
 
 
 def run_job(root: Path, job: Job, kind: str, **options: Any) -> None:
-    """Do a job of an experiment by its command, with as many of the `options` as the command has."""
+    """Run the command of a job of an experiment, with all `options` that the command has.
+
+    `kind` is the experiment's kind of data. Raises InputError if the job's settings do not fit the command.
+    """
     call = call_of(root, job, kind)
     command = import_module(module_of(call.name)).main
     asked: Any = command.make(load_kind(kind)) if isinstance(command, ByKind) else command

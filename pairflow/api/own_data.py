@@ -48,8 +48,11 @@ def file_of(data: Any, vocabulary_size: int | None, labels: Any, folder: Path) -
 
 
 def own_pairs(data: Any, sources: Any, vocabulary_size: int | None, folder: Path) -> Path | None:
-    """Write the pairs of given sources (M, N) and token rows into `folder`, and return their file; None
-    without sources. Raises InputError for data that are no token rows, and as `write_pairs` does."""
+    """Write the pairs of given sources (M, N) and token rows into `folder`, and return their file.
+
+    Returns None if `sources` is None. Raises InputError for data that are no token rows, and as `write_pairs`
+    does.
+    """
     if sources is None:
         return None
     if vocabulary_size is None or isinstance(data, str | Path):
@@ -62,8 +65,11 @@ def own_pairs(data: Any, sources: Any, vocabulary_size: int | None, folder: Path
 
 
 def plain(data: Any) -> Any:
-    """Return a table as a DataFrame, one with integers only as an array, and one with one column as a Series.
-    Anything else stays as it is."""
+    """Return a user's data as an array or an object of pandas, if they are a table or a column.
+
+    A table (of pandas, Arrow or polars) with only integers becomes an array, one with one column a Series,
+    and any other a DataFrame. A column of Arrow or polars becomes a Series. Other data stay as they are.
+    """
     if hasattr(data, "to_pandas"):  # of Arrow and polars
         data = data.to_pandas()
     if isinstance(data, pd.DataFrame):

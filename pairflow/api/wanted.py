@@ -50,7 +50,10 @@ class Wanted:
     options: Mapping[str, Any]
 
     def experiment(self, root: Path, runner: Runner) -> Experiment:
-        """Return the experiment: that of the same call before, if `root` has one, or else a new one."""
+        """Return the experiment that is stored in `root` for the same arguments, or else a new one.
+
+        The experiment is stored in `root`, with these arguments.
+        """
         file, asked = root / SETTINGS, json.loads(json.dumps(asdict(self), default=str))
         try:
             stored = read_object(file)
@@ -114,7 +117,11 @@ class Wanted:
         return (published.name_of(self.start) or str(self.start)) if self.start else ""
 
     def _draft_tokens(self, compare: bool, runner: Runner) -> Draft:
-        """Suggest an experiment on token rows, as `pairflow new` does on other rows of such a size."""
+        """Return the draft of an experiment on token rows, as `pairflow new` makes it for other data.
+
+        It depends on the rows' number and length, on K, and on the device; `compare` says whether it has
+        distillations.
+        """
         data: Entry = {"source": "tokens", "file": str(self.file), "vocabulary_size": self.vocabulary_size}
         if self.labelled:
             names = sorted({*read_words(self.file, LABEL)} - {""})
@@ -144,7 +151,7 @@ class Wanted:
         return Draft(experiment=make(), size=size, table=text, **more)
 
     def _completed(self, entry: Entry) -> Entry:
-        """Return a suggested experiment with what the caller asks for."""
+        """Return the suggested experiment `entry` with the network, method, ... that the caller asks for."""
         entry = dict(entry)
         if self.network:
             entry["network"] = self.network
@@ -159,7 +166,10 @@ class Wanted:
     def _fitting(
         self, draft: Draft, make: Callable[[int], Entry], hours: float, root: Path, runner: Runner
     ) -> int | None:
-        """Return the number of iterations with which the jobs of the model take so many hours, if known."""
+        """Return the number of iterations with which the model's jobs take `hours`, None if it is unknown.
+
+        `make` returns the experiment that is suggested for a number of iterations.
+        """
         target, rates, known = paths.model(root, self.seed, self.method) / "model.safetensors", None, []
         for iterations in (10 * FEWEST, 20 * FEWEST):
             experiment = check(Experiment, self._completed(make(iterations)), "train")
@@ -179,15 +189,17 @@ class Wanted:
 
 
 def _at_iterations(draft: Draft, runner: Runner, iterations: int) -> Entry:
-    """Return a suggested experiment with another number of iterations."""
+    """Return the experiment of a draft, with what is suggested for another number of iterations."""
     size, compare = draft.size, "distillation" in draft.experiment
     sizes = (size.length, size.vocabulary_size, size.rows)
     return {**draft.experiment, **suggest.experiment(*sizes, runner.type, compare, iterations)}
 
 
 def network_like(settings: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Complete a user's settings of a network: if they only name a network that `pairflow new` suggests,
-    return the suggested settings. Others are returned unchanged."""
+    """Return a user's settings of a network, completed if they have only a name.
+
+    They are completed if `pairflow new` suggests settings of this network, and are else returned unchanged.
+    """
     alike = (known for known in (suggest.SMALL, suggest.TRANSFORMER) if {"name": known["name"]} == settings)
     return next(alike, settings)
 

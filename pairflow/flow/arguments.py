@@ -47,9 +47,10 @@ def require_shape(name: str, x: Tensor, shape: Sequence[int]) -> None:
 
 
 def each_row(name: str, value: object, rows: int, dimensions: int = 2) -> Any:
-    """Return times or noise levels (B,) as a tensor (B, 1, ...) with `dimensions` axes, a number as it is.
+    """Return times or noise levels (B,) as a tensor (B, 1, ...) with `dimensions` axes.
 
-    Raises InputError unless `value` is a number, or a tensor with one number or B = `rows` of them.
+    A Python number is returned as it is. Raises InputError unless `value` is a number, or a tensor with one
+    number or B = `rows` of them.
     """
     if isinstance(value, Real):
         return value

@@ -50,10 +50,9 @@ def interpolate(x0: Tensor, x1: Tensor, t: Tensor | float) -> Tensor:
 
 
 def velocity_loss(predicted: Tensor, x0: Tensor, x1: Tensor) -> Tensor:
-    """Return the loss of conditional flow matching (Lipman et al. 2023): the mean of (predicted - (x1 -
-    x0))^2.
+    """Return the loss of conditional flow matching: the mean of (predicted - (x1 - x0))^2.
 
-    Its minimum is the velocity E[x1 - x0 | x_t = x].
+    Its minimum is the velocity E[x1 - x0 | x_t = x] (Lipman et al. 2023).
 
     Args:
         predicted: the network's velocities (B, ...) at x_t.
@@ -111,7 +110,10 @@ def trace(velocity: Velocity, x0: Tensor, steps: int, solver: str = EULER) -> Tr
 
 
 def _slope(velocity: Velocity, x: Tensor, step: int, steps: int, solver: str) -> Tensor:
-    """Return the velocity (B, ...) of x during a step, which takes the time 1 / `steps`."""
+    """Return the velocity (B, ...) with which x (B, ...) moves from t = step / steps on, for one step.
+
+    With Heun's method it is the mean of the velocities at both ends of the step.
+    """
     slope = velocity(x, step / steps)
     require_shape("velocity", slope, x.shape)
     if solver == HEUN:

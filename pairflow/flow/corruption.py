@@ -99,8 +99,8 @@ class Corruption(ABC):
     ) -> Tensor:
         """Compute the NELBO (negative evidence lower bound), an upper bound on -log p(x1).
 
-        `prediction` is the kind of denoiser that `log_p` comes from, "leave_one_out" or "posterior". Other
-        arguments, the result (B, N) and the errors are as in `losses.uniform_nelbo`.
+        `log_p` (B, N, K) is a prediction of a denoiser, and `prediction` the denoiser's kind, "leave_one_out"
+        or "posterior". Other arguments, the result (B, N) and the errors are as in `losses.uniform_nelbo`.
         """
         nelbo = self.losses["nelbo"]
         is_posterior = checked_choice("prediction", prediction, PREDICTIONS) == "posterior"
@@ -116,7 +116,10 @@ class Corruption(ABC):
         return logits.float()  # (B, N, K) or (M, K)
 
     def denoiser(self, network: Network, label: Tensor | None = None) -> Denoiser:
-        """Return the `log_probabilities` of the network, given `label`, as a function of x_t and kappa."""
+        """Return the network, given `label`, as a denoiser: a function of x_t and kappa.
+
+        It is `log_probabilities`, with the network's rows in parts on a CPU.
+        """
         return partial(self.log_probabilities, partial(in_parts, network, label=label))
 
     def sample(
@@ -142,13 +145,15 @@ class Corruption(ABC):
         )
 
     def sampler(self, name: str) -> Sampler:
-        """Return the sampler `name` of `flow.samplers`. Raise InputError if this noise does not have it."""
+        """Return the sampler `name` for this noise. Raise InputError if there is no such sampler."""
         module = SAMPLERS[checked_choice("sampler", name, SAMPLERS)]
         return getattr(import_module(f"pairflow.flow.{module}"), name)
 
     def rows_at_once(self, length: int) -> int:
-        """Return the number of rows in a batch: a power of two up to 1,024, such that outputs take 512 MiB at
-        most."""
+        """Return the number of rows in a batch for rows of N = `length` tokens.
+
+        It is a power of two up to 1,024, such that outputs take 512 MiB at most.
+        """
         rows = min(MOST_ROWS, max(1, MOST_BYTES // (8 * length * self.symbols)))
         return 1 << (rows.bit_length() - 1)
 
@@ -311,7 +316,10 @@ def interpolate(x0: Tensor, x1: Tensor, kappa: Level, generator: Generator | Non
 
 
 def _state(x_t: Tensor, kappa: Level) -> tuple[Tensor, Tensor]:
-    """Return tokens (B, N) int64 and kappa (B,). Raise InputError if shapes or dtypes are wrong."""
+    """Return x_t as tokens (B, N) int64, and kappa as (B,).
+
+    Raises InputError if shapes or dtypes are wrong.
+    """
     x_t = as_tokens("x_t", x_t)
     level = each_row("kappa", kappa, len(x_t), dimensions=1)
     return x_t, torch.as_tensor(level, device=x_t.device).expand(len(x_t))
@@ -324,9 +332,10 @@ def in_parts(
     label: Tensor | None = None,
     where: Tensor | None = None,
 ) -> Tensor:
-    """Compute the network's output (B, N, K), with labels if there are any: a few rows at a time on a CPU.
+    """Compute the network's output (B, N, K) at x_t (B, N) and sigma (B,), on a CPU a few rows at a time.
 
-    With `where` (B, N) bool, compute only the output (M, K) at its M true positions.
+    `label` has the labels (B, ...) of the rows, or one for all of them; None calls the network without
+    labels. With `where` (B, N) bool, compute only the output (M, K) at its M true positions.
     """
     labels = None if label is None else label.expand(len(x_t), *label.shape[1:])
     if where is not None:
@@ -355,9 +364,9 @@ CORRUPTIONS: dict[str, type[Corruption]] = {"uniform": Uniform, "absorbing": Abs
 def corruption_of(
     method: str, vocabulary_size: int | None, mask: int | None, pi: Tensor | None = None
 ) -> Corruption:
-    """Return the corruption process of a method for `vocabulary_size` symbols; with `pi` noise by frequency.
+    """Return the corruption of a method for K = `vocabulary_size` symbols.
 
-    Raises InputError if there is no number of symbols.
+    With `pi` (N, K) it is noise by frequency. Raises InputError if there is no number of symbols.
     """
     if vocabulary_size is None:
         raise InputError(f"'{method}' as a discrete flow needs token rows; expected a number of symbols (K)")

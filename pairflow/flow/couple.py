@@ -18,7 +18,7 @@ Rows = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 class Coupling(ABC):
-    """Assigns a data row to each source of a batch. Batches are coupled in pools of `count`."""
+    """Assigns a data row to each source of a batch. Batches are coupled in pools of `count` batches."""
 
     def __init__(self, count: int = 1):
         self.count = count
@@ -40,7 +40,7 @@ class Coupling(ABC):
 
 
 class Independent(Coupling):
-    """Source b of a batch is paired with data row b of the batch: both are drawn independently."""
+    """Pairs source b of a batch with data row b of the batch: both are drawn independently."""
 
     def __call__(self, batches: Draw, x1: Tensor, sources: Draw, labels: Tensor | None = None) -> Draw:
         return batches
@@ -87,7 +87,7 @@ class Transport(Assignment):
 
 
 def minibatch_ot(x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
-    """Return the permutation (B,) int64 that minimises the sum over b of cost(x0[b], x1[order[b]]).
+    """Return the permutation `order` (B,) int64 that minimises the sum over b of cost(x0[b], x1[order[b]]).
 
     `x0` and `x1` are (B, ...). The cost is the squared distance, or the Hamming distance between integers.
     The solution is exact and takes 8 B^2 bytes and O(B^3) time. Raises InputError unless both are finite and
@@ -108,8 +108,11 @@ def minibatch_ot(x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
 
 
 class Semidiscrete(Coupling):
-    """Assigns each source to a data row by a semidiscrete coupling. `assign` maps each class to the function
-    that assigns its sources; without classes the only key is 0."""
+    """Assigns each source to a data row by a semidiscrete coupling.
+
+    `assign` maps each class to a function of sources (S, ...) and their numbers (S,) that returns the row
+    numbers (S,) of their data rows. Without classes the only key is 0.
+    """
 
     def __init__(self, assign: Mapping[int, Rows]):
         super().__init__()

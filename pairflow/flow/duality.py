@@ -53,7 +53,7 @@ class Transformation:
         return cls(gamma, np.minimum.accumulate(alpha))  # rounding must not let it rise
 
     def __call__(self, gamma: ArrayLike) -> np.ndarray:
-        """alpha = T(gamma): float64 in the shape of `gamma`."""
+        """Return alpha = T(gamma), float64 in the shape of `gamma`."""
         return self._interpolator(np.clip(gamma, self.gamma[0], self.gamma[-1]))
 
     @functools.cached_property

@@ -20,9 +20,10 @@ def given_start(settings: DemandSettings) -> tuple[str | None, str]:
 
 
 def given_row(option: str, lead: list[int], tokens: list[int], length: int, room: int) -> Tensor:
-    """Return a row (N,), N = `length`, that begins with `lead` and `tokens`, and is FREE after them.
+    """Return a row (N,), N = `length`, that begins with `lead` and then `tokens`, and is FREE after them.
 
-    Raises InputError, which begins with `option`, if `tokens` are more than `room`, or all FREE.
+    Raises InputError, which begins with `option`, if there are more than `room` tokens, or if they are all
+    FREE.
     """
     if len(tokens) > room:
         raise InputError(f"{option}: too long ({len(tokens)} tokens, limit {room})")

@@ -53,14 +53,20 @@ class Grammar:
         return self.classes.to(p.device)
 
     def _masked(self, p: Tensor, classes: Tensor, possible: Tensor) -> Tensor:
-        """Return p without the symbols of other classes than `classes` (B, N), in the `possible` rows."""
+        """Return p (B, N, K) with 0 for all symbols whose class is not the one in `classes` (B, N).
+
+        Rows that are not `possible` (B,) stay as they are.
+        """
         others = (self._classes(p) != classes[..., None]) & possible[:, None, None]
         return p.masked_fill(others, 0)
 
     def _path(
         self, weights: Tensor, generator: Generator | None = None, greedy: bool = False
     ) -> tuple[Tensor, Tensor]:
-        """Return classes (B, N) drawn by weights (B, N, C), or the best; and which rows (B,) have any."""
+        """Draw the classes (B, N) of accepted rows by weights (B, N, C), or the likeliest ones if `greedy`.
+
+        Also returns for each row (B,) whether the weights allow any accepted row.
+        """
         following = self.following.to(weights.device)
         allowed, after = following >= 0, following.clamp(min=0)
         # For each position, from the last one on: the weight of all ways, or of the best one, from each state

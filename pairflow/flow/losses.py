@@ -58,9 +58,10 @@ def frequency_nelbo(
 
         kappa' pi_i / alpha * sum_j [a_j log(a_j / b_j) - a_j + b_j]
 
-    with a_j = xbar_j / xbar_i, b_j = q_j / q_i, i = x_t, xbar = alpha onehot(x1) + (1 - alpha) pi and
-    q = alpha x_theta + (1 - alpha) pi. `pi` (N, K) has the probabilities of the noise's symbols, which are
-    positive; all else is as in `uniform_nelbo`. See docs/method.md, "Noise by frequency".
+    with a_j = xbar_j / xbar_i, b_j = q_j / q_i, i = x_t, xbar = alpha onehot(x1) + (1 - alpha) pi and q =
+    alpha x_theta + (1 - alpha) pi. `pi` (N, K) has the probabilities of the noise's symbols, which are
+    positive. The other arguments, the result and the errors are as in `uniform_nelbo`. See docs/method.md,
+    "Noise by frequency".
     """
     nelbo = partial(_frequency_nelbo, pi=pi.to(log_probabilities))
     return _by_rows(nelbo, log_probabilities, x1, x_t, alpha, alpha_derivative)
@@ -74,7 +75,10 @@ def _by_rows(
     alpha: Level,
     alpha_derivative: Level,
 ) -> Tensor:
-    """Compute a NELBO for checked arguments, with levels (B, 1); a few rows at a time if it is large."""
+    """Check the arguments of a NELBO, and compute it by `nelbo`, a few rows at a time if it is large.
+
+    `nelbo` takes the arguments with levels (B, 1), and returns (B, N).
+    """
     batch, shape = len(log_probabilities), log_probabilities.shape[:-1]
     x1, x_t = as_tokens("x1", x1, shape), as_tokens("x_t", x_t, shape)
     # A single number must be expanded, since `split` below cuts it like the rows.
@@ -93,7 +97,7 @@ def _by_rows(
 def _uniform_nelbo(
     log_probabilities: Tensor, x1: Tensor, x_t: Tensor, alpha: Tensor, slope: Tensor
 ) -> Tensor:
-    """`uniform_nelbo` for alpha and its derivative `slope`, both (B, 1).
+    """Compute `uniform_nelbo` for alpha and its derivative `slope`, both (B, 1).
 
     a_j has one value, u, for all j except x1, so only sum_j log q_j and q at x1 and at x_t matter.
     """
@@ -121,7 +125,9 @@ def _uniform_nelbo(
 def _frequency_nelbo(
     log_probabilities: Tensor, x1: Tensor, x_t: Tensor, alpha: Tensor, slope: Tensor, pi: Tensor
 ) -> Tensor:
-    """`frequency_nelbo` for alpha and its derivative `slope`, both (B, 1); with X = xbar / pi and Q = q / pi
+    """Compute `frequency_nelbo` for alpha and its derivative `slope`, both (B, 1).
+
+    With X = xbar / pi and Q = q / pi it is
 
         slope / alpha * [(sum_j pi_j X_j log(X_j / Q_j) - log(X_i / Q_i)) / X_i + 1 / Q_i - 1 / X_i]
 

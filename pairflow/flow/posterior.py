@@ -100,5 +100,5 @@ def _log_likelihood(like: Tensor, x_t: Tensor, alpha: Level, pi: Tensor | None) 
 
 
 def _rarity(pi: Tensor | None, x_t: Tensor, like: Tensor) -> Tensor | int:
-    """Return 1 / pi(x_t), (B, N, 1), which is K for uniform noise; `like` (B, N, K) has its type."""
+    """Return 1 / pi(x_t), (B, N, 1), in the dtype of `like` (B, N, K); for uniform noise (pi is None) K."""
     return like.shape[-1] if pi is None else 1 / pi.to(like).expand(like.shape).gather(-1, x_t[..., None])

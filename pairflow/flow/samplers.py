@@ -44,12 +44,12 @@ class Sampler:
         update: the law (B, N, K) of x_s, a function of a denoiser's probabilities (B, N, K) float64, x_t, and
             alpha = kappa at the times t and s.
         takes: the kind of denoiser that `update` needs, "leave_one_out" or "posterior".
-        guides_symbols: whether guidance combines these probabilities instead of the transitions.
+        guides_symbols: whether guidance combines the denoisers' probabilities instead of the laws of x_s.
         leaves: the probability with which a position is drawn again in a step from alpha_t to alpha_s; then
             its law is that of a step to alpha_s = 1. None if the prediction decides.
         mask: the only symbol that an update changes, or None if it changes any.
         pi: the probabilities (N, K) of the noise's symbols, which `update` then also takes by this name; None
-            if it is uniform, or masks.
+            if the noise is uniform, or masks.
     """
 
     update: Callable[..., Tensor]
@@ -70,7 +70,7 @@ class Sampler:
         generator: Generator | None = None,
         rows: int | None = None,
     ) -> Tensor:
-        """Draw samples.
+        """Draw samples from the source tokens x0, by the steps of the plan.
 
         Args:
             denoise: the denoiser, given the labels if there are any.
@@ -191,7 +191,7 @@ class Sampler:
         normalised over the symbols of x_s. Both factors are the sampler's transitions of a position: by the
         conditional and by the unconditional denoiser. A sampler of masks (`guides_symbols`) combines the
         predictions of x1 instead, so that guidance does not change when a position loses its mask. The greedy
-        tail takes the mode of the combined predictions. `step` describes the other arguments.
+        tail takes the mode of the combined predictions.
 
         Args:
             x_t: as in `step`, as are `t`, `s` and `plan`.
@@ -206,7 +206,7 @@ class Sampler:
         return _combine((update(p, x_t, alpha_t, alpha_s) for p in predicted), plan.guidance)
 
     def _predict(self, log_p: Tensor, x_t: Tensor, alpha_t: float, plan: SamplingPlan) -> Tensor:
-        """Return probabilities (B, N, K) float64 over x1, of the kind that the update needs."""
+        """Return the prediction `log_p` (B, N, K) as tempered probabilities (float64) of the kind `takes`."""
         # The temperature acts on the network's logits, so it comes before any conversion.
         log_p = tempered(log_p, plan.temperature).double()
         if plan.conversion == "exact" and plan.prediction != self.takes:
@@ -214,7 +214,11 @@ class Sampler:
         return log_p.exp()
 
     def _changing(self, x: Tensor, given: Tensor | None, rows: int | None, whole: bool) -> Tensor | None:
-        """Return which positions (B, N) an update may change, all if `whole`; None without `rows`: all."""
+        """Return which positions (B, N) bool an update of x may change; None, if `rows` is None, for all.
+
+        Fixed symbols of `given` cannot change, and of a sampler of masks only masks can; but if `whole`, all
+        are true.
+        """
         if rows is None:
             return None
         where = torch.ones_like(x, dtype=torch.bool) if whole or self.mask is None else x == self.mask
@@ -222,7 +226,10 @@ class Sampler:
 
 
 def leaving(alpha_t: float, alpha_s: float) -> float:
-    """Return the probability that an Euler update draws a position again: step * kappa' / (1 - kappa)."""
+    """Return the probability that an Euler update draws a position again: step * kappa' / (1 - kappa).
+
+    `alpha_t` and `alpha_s` are kappa before and after the step.
+    """
     return (alpha_s - alpha_t) / (1 - alpha_t)
 
 
@@ -300,7 +307,10 @@ def _fixed(law: Tensor, given: Tensor | None) -> Tensor:
 
 
 def _denoise(denoise: Denoiser, x: Tensor, alpha: float, where: Tensor | None = None) -> Tensor:
-    """Return log-probabilities (B, N, K), or (1, M, K) at the M positions `where` (B, N)."""
+    """Return the denoiser's log-probabilities (B, N, K) for x (B, N) at kappa = `alpha`.
+
+    With `where` (B, N) bool they are (1, M, K), of its M true positions.
+    """
     kappa = torch.full((len(x),), alpha, device=x.device)
     if where is None:
         log_p = denoise(x, kappa)
@@ -310,7 +320,11 @@ def _denoise(denoise: Denoiser, x: Tensor, alpha: float, where: Tensor | None = 
 
 
 def _at(x: Tensor, where: Tensor | None, rows: int | None, symbols: Callable[..., Tensor]) -> Tensor:
-    """Return x (B, N) with `symbols(where)` at the positions `where`, some rows at a time; all if None."""
+    """Return x (B, N) with new symbols at the true positions of `where` (B, N), `rows` rows at a time.
+
+    `symbols(part)` computes those (1, m) for the m true positions of a part of `where`. If `where` is None,
+    return symbols(None), the whole new state.
+    """
     if where is None:
         return symbols(None)
     x = x.clone()
@@ -323,7 +337,10 @@ def _at(x: Tensor, where: Tensor | None, rows: int | None, symbols: Callable[...
 
 
 def _factors(conditional: Factor, unconditional: Factor | None, guidance: float) -> list[Factor]:
-    """Return the denoisers, or the predictions, whose exponent in the guided transition is not 0."""
+    """Return the denoisers, or the predictions, whose exponent in the guided transition is not 0.
+
+    Raises InputError if guidance is not 1 and there is no unconditional one.
+    """
     # No factor has the exponent 0, so that the weights 0 and 1 sample as without guidance, to the bit.
     if guidance == 1:
         return [conditional]
@@ -333,7 +350,7 @@ def _factors(conditional: Factor, unconditional: Factor | None, guidance: float)
 
 
 def _combine(probabilities: Iterable[Tensor], guidance: float) -> Tensor:
-    """Return the normalised product of one or two probabilities (B, N, K), by the weights of `_power_law`."""
+    """Return the normalised product of one or two laws (B, N, K), with the exponents gamma and 1 - gamma."""
     factors = [*probabilities]
     if len(factors) == 1:
         return factors[0]

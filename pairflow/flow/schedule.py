@@ -33,7 +33,7 @@ class Linear:
         return self.start + (1 - self.start) * t
 
     def derivative(self, t: object) -> float:
-        """d kappa / dt = 1 - start, a number; it does not depend on `t`."""
+        """Return d kappa / dt = 1 - start, a number; it does not depend on `t`."""
         return 1 - self.start
 
 
@@ -45,7 +45,7 @@ DIFFUSION = Linear(1e-3)
 
 
 def gamma(kappa: Any, vocabulary_size: int) -> Any:
-    """gamma = (1 + (K-1) kappa) / (1 - kappa), the likelihood ratio of the data's symbol to any other symbol.
+    """Return (1 + (K-1) kappa) / (1 - kappa), the likelihood ratio of the data's symbol to any other symbol.
 
     PairFlow, the closed-form forward velocity; docs/method.md, "Closed-form fields".
 

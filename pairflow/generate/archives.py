@@ -18,7 +18,7 @@ _WEB = ("http://", "https://")
 
 
 def locate(model: str | Path) -> tuple[Path, Path | None]:
-    """Return the folder of a model, and a temporary folder that has it, if any.
+    """Return the folder of a model, and the temporary folder that contains it, or None.
 
     `model` is a folder, the name of a model that comes with pairflow, a ZIP archive of a folder, the address
     of such an archive, which is downloaded once, or hf:owner/name on the Hugging Face Hub.
@@ -49,7 +49,10 @@ def _is_taken(name: str) -> bool:
 
 
 def _link(files: Path, name: str) -> tuple[Path, Path]:
-    """Make a temporary folder with a folder `name`, of links to the files of a model; return both in turn."""
+    """Make a temporary folder that contains a folder `name`, of links to the files in `files`.
+
+    Of these only a model's files are linked. Returns the inner folder and the temporary one.
+    """
     place = Path(tempfile.mkdtemp(prefix="pairflow-"))
     folder = place / name
     folder.mkdir()
@@ -60,10 +63,11 @@ def _link(files: Path, name: str) -> tuple[Path, Path]:
 
 
 def unpack(archive: Path) -> tuple[Path, Path]:
-    """Unpack the FILES next to the only model.json of a ZIP archive into a temporary folder. Return
-    the folder of the model and the temporary folder.
+    """Unpack the FILES next to the only model.json of a ZIP archive into a temporary folder.
 
-    Nothing else is unpacked, and no path of the archive is used, so that none leads out of the folder.
+    Returns the folder of the model and the temporary folder that contains it. Nothing else is unpacked, and
+    no path of the archive is used, so that none leads out of the folder. Raises InputError if the archive is
+    not readable, or has not exactly one model.json.
     """
     require_regular(archive)
     try:
@@ -92,7 +96,10 @@ def _is_file(member: zipfile.ZipInfo) -> bool:
 
 
 def copy(model: Path, target: Path) -> None:
-    """Copy a model's files, without provenance, into a new folder, or a new archive named .zip."""
+    """Copy a model's files, without provenance, into a new folder, or a new archive named .zip.
+
+    Raises InputError if `target` is there and is not an empty folder.
+    """
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise InputError(f"folder: expected a new or an empty folder, found files in {target}")
     files = [path for path in model.iterdir() if path.is_file() and not path.name.startswith(".")]

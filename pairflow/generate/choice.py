@@ -56,7 +56,7 @@ class ModelChoice(NamedTuple):
         return files
 
     def load(self, device: str | torch.device) -> tuple[AnyKind, DiscreteModel]:
-        """Return the kind of data and the model; InputError unless they support samples on demand."""
+        """Return the kind of data and the model. Raise InputError unless both support samples on demand."""
         kind, model = kind_in(self.folder), Model.load(self.folder, device=device)
         if not kind.delivery or not isinstance(model, DiscreteModel):
             raise not_on_demand(self.folder, kind)
@@ -129,7 +129,7 @@ def measured_at(folder: Path) -> MeasuredAt | None:
 
 
 def _as_measured(folder: Path, measured: MeasuredAt, nfe: int | None) -> ModelChoice:
-    """Return the choice of a single model, as it was measured or with `nfe` steps."""
+    """Return the choice of a single model as it was `measured`, but with `nfe` steps if these are given."""
     reason = "" if nfe else f"{folder.name}: takes {measured.words}, unless you give other values"
     return ModelChoice(folder, nfe or measured.nfe, reason, folder / MEASURED, measured)
 

@@ -92,7 +92,11 @@ class SampleStream:
 
 
 def _require_deliverable(delivery: OnDemand, rows: str, folder: Path, settings: DemandSettings) -> None:
-    """Raise InputError for a setting that the kind of the model in `folder`, of `rows`, does not support."""
+    """Raise InputError if `settings` has a setting that the kind of data does not support on demand.
+
+    `delivery` is this kind's; `rows` says in the message what the model in `folder` makes, such as
+    "molecules".
+    """
     fields = type(settings).model_fields.items()
     given = (name for name, field in fields if getattr(settings, name) != field.default)
     if name := next((name for name in given if name not in delivery.supports), ""):
@@ -103,13 +107,12 @@ def _require_deliverable(delivery: OnDemand, rows: str, folder: Path, settings: 
 
 
 def deliver(stream: SampleStream, out: Path, quiet: bool, threads: int | None = None) -> str:
-    """Write the samples of a stream to `out`; returns a line about their number, the accepted shares and the
-    time.
+    """Write the samples of a stream to `out`; return a message about their number, accepted share and time.
 
-    If `out` cannot be written, the samples are written as a CSV file, and InputError is raised.
-    If the search is interrupted or accepts too few samples, the samples so far are written to
-    `<stem>.part<suffix>`, and Interrupted or InputError is raised. SIGUSR1 writes them there, too, and the
-    search continues.
+    Further lines of the message are warnings, if there are any. If `out` cannot be written, the samples are
+    written as a CSV file, and InputError is raised. If the search is interrupted or accepts too few samples,
+    the samples so far are written to `<stem>.part<suffix>`, and Interrupted or InputError is raised. SIGUSR1
+    writes them there, too, and the search continues.
     """
     settings, delivery = stream.settings, stream.delivery
     lacking = delivery.prepare(out)
@@ -161,7 +164,10 @@ def deliver(stream: SampleStream, out: Path, quiet: bool, threads: int | None = 
 
 
 def _rescue(rows: Rows, out: Path) -> str:
-    """Save the samples as a CSV file beside `out`, or else among the temporary files; returns a message."""
+    """Save the samples as a CSV file beside `out`, or else among the temporary files.
+
+    Returns a message that says where they are, or that they are lost.
+    """
     for folder in (out.parent, Path(tempfile.gettempdir())):
         path = folder / f"{out.stem}.part.csv"
         with suppress(Exception), atomic(path) as [temporary]:

@@ -22,9 +22,10 @@ _LOG_IN = "log in by `hf auth login`, or set HF_TOKEN"
 
 
 def download(address: str, patterns: tuple[str, ...]) -> Path:
-    """Download the files of a model whose names match a pattern; return their folder in the hub's cache.
+    """Download the files of a model that match a pattern; return their folder in the hub's cache.
 
-    `address` is hf:owner/name or hf:owner/name@revision. Raises InputError if it is not there.
+    `address` is hf:owner/name or hf:owner/name@revision. Raises InputError if there is no such model, or if
+    the hub cannot be reached or refuses it.
     """
     if not (match := _ADDRESS.fullmatch(address)):
         raise InputError(f"{address}: expected hf:owner/name or hf:owner/name@revision")
@@ -87,7 +88,10 @@ rows = model.sample(16, nfe={measured.nfe if measured else 4})
 
 
 def _endpoint() -> str | None:
-    """Return the hub's address, also if HF_ENDPOINT was set after the import of huggingface_hub."""
+    """Return HF_ENDPOINT, the hub's address, or None.
+
+    huggingface_hub itself reads it only when it is imported.
+    """
     return os.environ.get("HF_ENDPOINT")
 
 

@@ -105,11 +105,11 @@ class LoadedModel:
 
     @property
     def denoiser(self) -> Callable[[Tensor, Tensor], Tensor]:
-        """A function from tokens x_t (B, N) and kappa (B,) to log-probabilities (B, N, K) of x1. It raises
-        InputError for tokens that the model does not have, other shapes, and kappa outside (0, 1].
+        """A function from tokens x_t (B, N) and kappa (B,) to log-probabilities (B, N, K) of x1.
 
-        kappa(t) is the share of data kept. `model.prediction` is the kind of these probabilities,
-        "posterior" or "leave_one_out" (docs/method.md, "Two kinds of denoiser").
+        It raises InputError for tokens that the model does not have, other shapes, and kappa outside (0, 1].
+        kappa(t) is the share of data kept. `model.prediction` is the kind of these probabilities, "posterior"
+        or "leave_one_out" (docs/method.md, "Two kinds of denoiser").
         """
         model = self._discrete("denoiser")
         return partial(_predict, model)
@@ -205,8 +205,9 @@ class LoadedModel:
         archives.copy(self.model.folder, checked_path("folder", folder))
 
     def push_to_hub(self, name: str, *, private: bool = False, token: str | None = None) -> str:
-        """Upload the model to the Hugging Face Hub: the files of `save`, and a card made from model.json. A
-        card that the model has, README.md, stays as it is.
+        """Upload the model to the Hugging Face Hub: the files of `save`, and a card made from model.json.
+
+        A card that the model has, README.md, stays as it is.
 
         Args:
             name: owner/name on the hub; the repository is made if it is not there.
@@ -290,7 +291,11 @@ class LoadedModel:
         return self.model
 
     def _states(self, name: str, states: ArrayLike) -> Tensor:
-        """Check token rows and return them as int64 (B, N) on the CPU. `given` may also contain FREE."""
+        """Check the token rows `states`, and return them as int64 (B, N) on the CPU.
+
+        `name` is the argument that has them. The argument `given` may also contain FREE. Raises InputError
+        otherwise.
+        """
         model, rows = self._discrete(name), np.atleast_2d(as_array(states, name))
         free = np.zeros(rows.shape, bool)
         if name == "given" and rows.dtype.kind in "iu":  # others are refused below

@@ -22,7 +22,7 @@ class Trials(NamedTuple):
     """How the samples of a model's trials are drawn.
 
     Attributes:
-        kind: the kind of their table.
+        kind: the kind of the table of samples, for its metadata.
         calls: network evaluations per sample.
         draw: a function of (trial, first row, number of rows) that draws a batch (rows, ...).
         columns: a function of the joined batches that returns the columns of the table.
@@ -40,11 +40,11 @@ def trials(
     sources: "Tensor | None" = None,
     given: "Tensor | None" = None,
 ) -> Trials:
-    """Return the trials of a model. With `noise`, samples are variants of the rows in the file `held_out`, in
-    turn.
+    """Return how the samples of a model are drawn, in trials.
 
-    Without it, `sources` and `given` hold the source state and the fixed symbols of each row of a trial.
-    Raises InputError if the settings are for models of the other flow, or if the file has rows of other data.
+    A model of token rows needs SampleSettings, and one of a continuous flow FlowSampleSettings; others raise
+    InputError. `sources` and `given` (both (B, N), of token rows) are the source states and the fixed symbols
+    of the rows of a trial. Without them, sources are drawn, and no symbol is fixed.
     """
     from pairflow.training.model import DiscreteModel, VelocityModel
     from pairflow.training.velocity import draw_samples, path_columns

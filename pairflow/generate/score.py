@@ -56,7 +56,10 @@ class Scorer:
         return rows
 
     def score(self, rows: list[Candidate], quiet: bool = True) -> pd.DataFrame:
-        """Return a table with a line for each row, in order; one that cannot be scored only has a reason."""
+        """Return a table of scores with a line for each of `rows`, in order.
+
+        A row that cannot be scored has a `reason` in place of numbers.
+        """
         padding = self.rows.padding
         with bar(rows, total=len(rows), unit=f" {self.noun}s", quiet=quiet) as candidates:
             lines = [
@@ -70,8 +73,11 @@ class Scorer:
         return pd.DataFrame(lines, columns=columns).astype({"tokens": "Int64"})
 
     def subtract(self, table: pd.DataFrame, rows: list[Candidate], quiet: bool = True) -> pd.DataFrame:
-        """Add the column `nll_difference` to another model's table of scores: its `nll_bound` minus the bound
-        of this model. `rows` are the same rows, read for this model; InputError if they are other ones."""
+        """Add the column `nll_difference` to another model's `table` of scores, and return the table.
+
+        The difference is the other model's `nll_bound` minus the bound of this model. `rows` are the same
+        rows, read for this model; InputError if they are other ones.
+        """
         if [row.text for row in rows] != list(table[self.rows.column]):
             raise InputError(
                 f"--against: this model splits the file into {len(rows):,} rows, --model into {len(table):,}"
@@ -93,11 +99,11 @@ class Scorer:
 def score_row(
     model: DiscreteModel, row: np.ndarray, settings: ScoreSettings, padding: int | None = None
 ) -> dict[str, float]:
-    """Return the bound on -log p of a row (N,), in nats, its error and 95 % interval, and the bound per
-    token.
+    """Return the bound on -log p of a row (N,) in nats, as a dict of numbers.
 
-    Positions with the symbol `padding`, if any, do not count as tokens. Raises InputError if the network
-    gives no finite numbers.
+    `tokens` is the number of tokens, `nll_bound` the bound, `standard_error` its error, `low` and `high` the
+    ends of its 95 % interval, and `nll_per_token` the bound per token. Positions with the symbol `padding`,
+    if any, do not count as tokens. Raises InputError if the network gives no finite numbers.
     """
     ignored = model.training is not None and model.training.ignore_padding
     bound = bound_row(
@@ -126,9 +132,10 @@ def write_scores(
     quiet: bool = False,
     against: Scorer | None = None,
 ) -> str:
-    """Score the rows of a file and write the table to `out` (.csv or .parquet); returns a summary.
+    """Score the rows in the file `rows`, write the table to `out` (.csv or .parquet), and return a summary.
 
-    With `against`, a further column has the difference to the bound of that model.
+    With `against`, a further column has the difference to the bound of that model. Raises InputError if the
+    rows cannot be scored, `out` cannot be written, or the two models do not write rows in the same way.
     """
     if out.suffix not in (".csv", ".parquet"):
         raise InputError(f"{out}: unknown suffix {out.suffix!r}; expected .csv or .parquet")
@@ -157,7 +164,7 @@ def write_scores(
 
 
 def _summary(table: pd.DataFrame, noun: str) -> str:
-    """Return a sentence on the scores, and on the reasons why rows have none."""
+    """Return a sentence on the scores, and on the reasons why rows have none; `noun` names a row."""
     scored, reasons = table.dropna(subset="nll_bound"), Counter(table.reason[table.reason != ""])
     text = (
         f"{len(scored):,} {noun}s: -log p is at most {scored.nll_bound.mean():.2f} nats on average "

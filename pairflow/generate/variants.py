@@ -17,10 +17,10 @@ from pairflow.training.objectives import random_generator
 def vary(
     model: DiscreteModel, plan: SamplingPlan, rows: Tensor, noise: float, seed: int, *stream: str | int
 ) -> Tensor:
-    """Replace a share `noise` of the positions of `rows` (B, N), on average, by source symbols, and denoise
-    the rows by the plan, without its greedy tail: (B, N) on the CPU.
+    """Draw variants (B, N) of `rows` (B, N), on the CPU: noise them partly, and denoise them by the plan.
 
-    All random numbers are a function of the seed and the `stream`.
+    A share `noise` of all positions, on average, is replaced by source symbols. The plan's greedy tail is
+    left out. All random numbers are a function of the seed and the `stream`, the name of the random numbers.
     """
     generator, rows = random_generator(model.device, seed, *stream), rows.to(model.device)
     source = model.corruption.source(tuple(rows.shape), generator, model.device)
@@ -42,7 +42,8 @@ def vary_without_end(
 ) -> Iterator[tuple[list[int], int, float]]:
     """Yield an endless stream of variants of data rows, the `seeds` (S, N), by `vary`.
 
-    It cycles through the seeds and the `noises`. Each item is a row, the number of its seed, and its noise.
+    It cycles through the seeds and the shares of noise, `noises`. Each item is (variant, row number of its
+    seed in `seeds`, share of noise). `given` has the symbols (N,) that all variants keep, if any.
     """
     order = torch.arange(len(seeds)).repeat(max(1, FIRST_ROWS // (len(seeds) * len(noises))))
     for batch in count():

@@ -12,8 +12,7 @@ _CHUNK = 1 << 22  # distances in memory at once
 
 
 def chamfer(a: ArrayLike, b: ArrayLike) -> float:
-    """Return the Chamfer distance: mean over a of min over b of |a - b|^2, plus the same with a and b
-    exchanged.
+    """Return the Chamfer distance: mean over a of min over b of |a - b|^2, plus mean over b of min over a.
 
     Distances are squared, as in PairFlow, appendix E.
 
@@ -30,10 +29,10 @@ def chamfer(a: ArrayLike, b: ArrayLike) -> float:
 
 
 def wasserstein(a: ArrayLike, b: ArrayLike) -> float:
-    """Return the exact 2-Wasserstein distance: the root of the least mean |a_i - b_order(i)|^2 over all
-    orders of b.
+    """Return the exact 2-Wasserstein distance of two samples of equal size.
 
-    The time is O(n^3): half a second for n = 2,000.
+    It is the root of the least mean |a_i - b_order(i)|^2 over all orders of b. The time is O(n^3): half a
+    second for n = 2,000.
 
     Args:
         a: a sample (n, d).
@@ -53,8 +52,7 @@ def wasserstein(a: ArrayLike, b: ArrayLike) -> float:
 
 
 def _nearest_squares(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the squared distances from each row of `a` to the nearest row of `b`, (A,), and vice versa,
-    (B,).
+    """Return the squared distances (A,) from each row of `a` to the nearest of `b`, and (B,) from b to a.
 
     Trees find the nearest rows in few dimensions, else all pairs are compared.
     """
@@ -85,7 +83,7 @@ def _samples(a: ArrayLike, b: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
 
 
 def average_paths(table: pa.Table, rows: np.ndarray) -> list[dict[str, object]]:
-    """Metric rows of the trajectories of some samples of a table; empty if it says nothing of trajectories.
+    """Return metric rows of the trajectories of some samples: dicts with the keys `metric` and `value`.
 
     v is the velocity along a trajectory of the model's solver, from noise x0 to the end x1.
 
@@ -95,7 +93,7 @@ def average_paths(table: pa.Table, rows: np.ndarray) -> list[dict[str, object]]:
       al. 2023). It is 0 for straight trajectories, where one Euler step is exact.
 
     Args:
-        table: a table of samples, with columns `energy` and `straightness`.
+        table: a table of samples. Without the columns `energy` and `straightness` the list is empty.
         rows: the row numbers (B,) of the samples.
     """
     columns = {"path_energy": "energy", "straightness": "straightness"}

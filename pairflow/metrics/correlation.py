@@ -17,7 +17,7 @@ _CHUNK = 1 << 22  # tokens in memory at once
 
 
 def total_correlation(samples: ArrayLike) -> np.ndarray:
-    """Return the total correlation of each source state.
+    """Return the total correlation of the R samples of each source state.
 
     Args:
         samples: integers (S, R, N): R samples from each of S source states.

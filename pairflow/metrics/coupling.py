@@ -51,7 +51,7 @@ def diagnose(
     - `symbol_deviation`: the total variation of x0's symbol frequencies from 1/K each.
       `symbol_deviation_expected`: its mean for M N independent uniform symbols, sqrt((K-1) / (2 pi M N)).
 
-    With noise by frequency, its probabilities `pi` (N, K) take the place of 1/K in all of them.
+    With noise by frequency, its probabilities `pi` (N, K) take the place of 1/K and of uniform noise.
     """
     histogram = hamming_histogram(x0, x1)
     length = len(histogram) - 1
@@ -76,11 +76,11 @@ def diagnose(
 
 
 def nearest_distance(x1: ArrayLike, vocabulary_size: int, pi: np.ndarray | None = None) -> float:
-    """Return the mean Hamming distance, in positions, of noise rows from the nearest row of `x1` (M, N): of
-    uniform ones, or by the probabilities `pi` (N, K).
+    """Return the mean Hamming distance, in positions, of noise rows from the nearest row of `x1` (M, N).
 
-    No coupling of such noise with these rows has a lower mean distance. The estimate uses 256 noise rows,
-    or fewer (at least 16) if `x1` has more than 8 * 10^7 tokens.
+    The noise is uniform, or has the probabilities `pi` (N, K). No coupling of such noise with these rows has
+    a lower mean distance. The estimate uses 256 noise rows, or fewer (at least 16) if `x1` has more than 8 *
+    10^7 tokens.
     """
     rows = np.asarray(x1)
     numbers = np.arange(np.clip(_COMPARED // rows.size, 16, 256))

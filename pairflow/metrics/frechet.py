@@ -67,12 +67,12 @@ class Moments:
 
 
 def frechet_distance(samples: Moments, reference: Moments) -> float:
-    """|m1 - m2|^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2)): the squared 2-Wasserstein distance of two Gaussians.
+    """Return the squared 2-Wasserstein distance of two Gaussians with the given moments.
 
-    m1, m2 are the means and C1, C2 the covariances. The trace of the root is the sum of the roots of the
-    eigenvalues of C2^(1/2) C1 C2^(1/2). This matrix is symmetric, so singular covariances cause no complex
-    numbers. The values agree with pytorch-fid, whose function cannot be used: SciPy 1.18 removed an argument
-    of scipy.linalg.sqrtm that it needs.
+    It is |m1 - m2|^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2)), with the means m1, m2 and the covariances C1, C2. The
+    trace of the root is the sum of the roots of the eigenvalues of C2^(1/2) C1 C2^(1/2). This matrix is
+    symmetric, so singular covariances cause no complex numbers. The values agree with pytorch-fid, whose
+    function cannot be used: SciPy 1.18 removed an argument of scipy.linalg.sqrtm that it needs.
     """
     offset = samples.mean - reference.mean
     values = np.linalg.eigvalsh(reference.root @ samples.covariance @ reference.root)

@@ -60,7 +60,11 @@ class Measurement:
     def write(
         self, files: Mapping[str, Path], settings: Settings, evaluation: str, provenance: Provenance
     ) -> None:
-        """Write the metric rows, and the histograms if there are any, all or nothing."""
+        """Write the metric rows to files["metrics"] and any histograms to files["properties"].
+
+        All is written or nothing. `settings` and the name of the `evaluation` go into metadata and columns;
+        `provenance` is written beside the metrics.
+        """
         dumped = settings.model_dump(mode="json")
         parameters = {**self.sampling, **dumped, **self.parameters}
         shared = {key: parameters[key] for key in ("method", "nfe", "seed") if key in parameters}
@@ -91,7 +95,11 @@ class RealRows:
     def read(
         cls, train: Path, validation: Path, kind: str = "tokens", needs_held_out: bool = True
     ) -> "RealRows":
-        """Read both files; InputError unless they are the training and validation parts of one data set."""
+        """Read the training rows in `train` and the held-out rows in `validation`, tables of a `kind`.
+
+        Raises InputError unless they are the training and validation parts of one data set, or if
+        `needs_held_out` and there are no held-out rows.
+        """
         (rows, metadata), (others, held_out) = (read_table(path, kind) for path in (train, validation))
         metadata.require_same_vocabulary(held_out.vocabulary, train, validation)
         metadata.require_same_data(held_out.data, train, validation)
@@ -117,13 +125,19 @@ class RealRows:
         return table, metadata
 
     def measure_samples(self, path: Path, measure: Measure) -> Measurement:
-        """Measure a file of samples, trial by trial; `measure` gets the tokens (B, N) of one trial."""
+        """Measure a file of samples, trial by trial.
+
+        `measure` is called with the tokens (B, N) of one trial, and returns its metric rows.
+        """
         table, metadata = self.read_samples(path)
         drawn = token_array(table["tokens"])
         return self.measure_table(path, table, metadata, lambda rows: measure(drawn[rows]))
 
     def measure_table(self, path: Path, table: pa.Table, metadata: Metadata, measure: Measure) -> Measurement:
-        """Like `measure_samples`, but `measure` gets the row numbers (B,) of one trial in the table."""
+        """Measure the `table` of samples that was read from `path`, trial by trial.
+
+        `measure` is called with the row numbers (B,) of one trial in the table, and returns its metric rows.
+        """
         trials, samples = table["trial"].to_numpy(), metadata.parameters["samples"]
         rows = [
             {**row, "trial": int(trial), "samples": samples}
@@ -134,7 +148,11 @@ class RealRows:
         return Measurement(rows, metadata.vocabulary, inputs, metadata.parameters)
 
     def measure_floor(self, settings: RealDraws, **measures: Measure) -> Measurement:
-        """Measure random draws of real rows, by a function for each split, named `train` or `test`."""
+        """Measure random draws of real rows, trial by trial.
+
+        `measures` has a function for `train`, the training rows, or `test`, the held-out rows, or both. It is
+        called with the rows of one draw (B, N), and returns their metric rows.
+        """
         parts = {"train": self.train, "test": self.held_out}
         rows = [
             {**row, "method": "data", "trial": trial, "samples": len(drawn)}
@@ -146,7 +164,10 @@ class RealRows:
 
 
 def draw_trials(settings: RealDraws, split: str, rows: np.ndarray) -> list[tuple[int, np.ndarray]]:
-    """Draw from `rows` without replacement: a list of (trial, sorted rows); one trial if all are drawn."""
+    """Draw entries of `rows` without replacement, as a list of (trial number, drawn entries in their order).
+
+    There is only one trial if all entries are drawn. `split` is the name of the random numbers.
+    """
     trials = settings.trials if settings.samples < len(rows) else 1
     draws = []
     for trial in range(trials):

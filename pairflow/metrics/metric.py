@@ -65,7 +65,7 @@ class Metric:
 
     @property
     def leading_share(self) -> bool:
-        """Whether models are chosen by it, and it is a share of the samples, such as that of valid ones."""
+        """Whether the metric may decide which model is best, and is a share of the samples."""
         return self.counted and bool(self.leads_as)
 
 
@@ -73,7 +73,7 @@ HELD_OUT = "held_out"  # the metric row of real data with the number of rows tha
 
 
 def list_entries(metrics: Mapping[str, Metric]) -> list[tuple[list[str], Metric]]:
-    """List the descriptions of metrics: the names that share one, and the first of these metrics."""
+    """List the metrics with a description: for each description, their names, and the first of them."""
     names: dict[str, list[str]] = {}
     for name, metric in metrics.items():
         names.setdefault(metric.description, []).append(name)
@@ -86,14 +86,21 @@ def leading_evaluation(names: Iterable[str]) -> str:
 
 
 def mean_values(rows: "pd.DataFrame") -> dict[tuple[str, int], float]:
-    """Return a dict from (method, number of steps) to a metric's mean over seeds of means over trials."""
+    """Return a dict from (method, number of steps) to a metric's mean over seeds of means over trials.
+
+    `rows` are metric rows of one metric, with the columns `method`, `nfe`, `seed` and `value`.
+    """
     of_seeds = rows.groupby(["method", "nfe", "seed"]).value.mean().dropna()
     means = of_seeds.groupby(["method", "nfe"]).mean()
     return {(str(method), int(nfe)): float(mean) for (method, nfe), mean in means.items()}
 
 
 def best_run(means: Mapping[tuple[Row, int], float], lowest: bool = False) -> tuple[Row, int]:
-    """Return the (method, number of steps) with the fewest steps among the means within 1 % of the best."""
+    """Return the (method, number of steps) with the fewest steps among means within 1 % of the best.
+
+    `means` is a dict from these to a metric's means. `lowest` says that low means are good. Of several with
+    the fewest steps, the one whose mean is nearest to the best counts.
+    """
     best = (min if lowest else max)(means.values())
     close = [run for run, mean in means.items() if abs(mean - best) <= CLOSE * abs(best)]
     return min(close, key=lambda run: (run[1], abs(means[run] - best)))

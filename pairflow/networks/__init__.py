@@ -40,7 +40,7 @@ def build(
     mask: int | None = None,
     classes: Sequence[int] = (),
 ) -> nn.Module:
-    """Make a new denoiser.
+    """Make a new denoiser from its settings, for rows of the given size.
 
     Args:
         settings: {"name": ..., and keywords of the network's constructor}. The constructor also gets the

@@ -67,10 +67,11 @@ class TimeEmbedding(nn.Module):
             self.register_buffer("start", torch.from_numpy(start), persistent=False)
 
     def forward(self, sigma: Tensor, label: Tensor | None = None) -> Tensor:
-        """Embed sigma (B,) and `label`, from 0 to `classes` or None for "no label", as vectors (B, width).
+        """Embed sigma (B,) and `label` as vectors (B, width).
 
         A label has a number for each row and property, (B, P). With one property it may also be (B,), or one
-        number for all rows.
+        number for all rows. A property with C classes has the numbers 0 to C - 1, and C for "no label"; None
+        means "no label" everywhere.
         """
         angles = self.scale * sigma[:, None].float() * self.frequencies  # (B, F)
         time = self.perceptron(torch.cat([wave(angles) for wave in self.waves], dim=-1))
@@ -136,7 +137,7 @@ class Dropout(nn.Dropout):
 
 
 def random_bits(shape: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
-    """Random numbers (int16, on the CPU), each from -2^15 to 2^15 - 1 with the same probability."""
+    """Draw random numbers of `shape` (int16, on the CPU), uniform from -2^15 to 2^15 - 1."""
     size = math.prod(shape)
     words = torch.empty(math.ceil(size / 4), dtype=torch.int64).random_(-(2**63), None, generator=generator)
     return words.view(torch.int16)[:size].view(shape)
@@ -145,7 +146,10 @@ def random_bits(shape: tuple[int, ...], generator: torch.Generator | None) -> Te
 def set_batch_slice(
     network: nn.Module, rows: slice, batch_size: int, generator: torch.Generator | None = None
 ) -> None:
-    """Set the slice of the batch that the network's dropout layers get next, and what draws their masks."""
+    """Tell the network's dropout layers which slice of a batch of `batch_size` rows they get next.
+
+    Their masks are drawn by `generator`, or by that of the device if it is None.
+    """
     whole = rows == slice(0, batch_size)
     for module in network.modules():
         if isinstance(module, Dropout):

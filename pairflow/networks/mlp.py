@@ -12,9 +12,10 @@ EXPANSION = 2  # hidden width of a block, in widths
 
 
 class MLP(nn.Module):
-    """A denoiser: residual blocks on the flattened one-hot tokens, which are also added to the logits.
+    """A denoiser: residual blocks on the flattened one-hot tokens.
 
-    The time enters the blocks, and decides by which factor the tokens are multiplied before they are added.
+    A multiple of the one-hot tokens is added to the logits. The time enters the blocks, and decides this
+    multiple.
     """
 
     BY_SYMBOL = ("inputs.weight", "head.weight", "head.bias")  # (N * K, ...), by position and symbol

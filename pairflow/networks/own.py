@@ -54,7 +54,10 @@ def blamed(name: str) -> Iterator[None]:
 
 
 def register(network: type[nn.Module]) -> str:
-    """Make a class known as a network of discrete flows, for this process, and return its name."""
+    """Make a class known as a network of discrete flows, for this process, and return its name.
+
+    Raises InputError if pairflow has a network of that name, or if its constructor takes *args or **kwargs.
+    """
     name = network.__name__.lower()
     if name in SHIPPED:
         raise InputError(f"network: pairflow has a network {name}; rename the class {network.__name__}")

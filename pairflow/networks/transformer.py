@@ -100,7 +100,7 @@ class AttentionBlock(nn.Module):
 
 
 def rotary_table(length: int, head_width: int) -> tuple[Tensor, Tensor]:
-    """Return cosines and sines (N, d / 2) of rotary position embedding (Su et al. 2021)."""
+    """Return cosines and sines (N, d / 2) of rotary positions (Su et al. 2021), for d = `head_width`."""
     # Never on the device "meta": PyTorch imports its compiler for a division there, which takes seconds.
     with torch.device("cpu"):
         frequencies = ROTARY_BASE ** -(torch.arange(0, head_width, 2) / head_width)

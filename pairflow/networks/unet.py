@@ -229,12 +229,12 @@ class Upsampling(nn.Module):
 
 
 def truncated_logistic(mean: Tensor, log_scale: Tensor, levels: int) -> Tensor:
-    """Return logits (..., K) of a logistic distribution in K bins of width 2 / (K - 1), centred at the pixel
-    values.
+    """Return logits (..., K) of a logistic distribution in K bins, centred at the pixel values.
 
-    The distribution has `mean` (...) and `log_scale` (...) and is truncated to the bins, as in D3PM (Austin
-    et al. 2021): the softmax spreads the mass outside over all bins. See docs/method.md, "Image likelihood
-    head". A bin with the ends a < b, relative to the mean and in units of the scale, has the mass
+    The bins have the width 2 / (K - 1). The distribution has `mean` (...) and `log_scale` (...) and is
+    truncated to the bins, as in D3PM (Austin et al. 2021): the softmax spreads the mass outside over all
+    bins. See docs/method.md, "Image likelihood head". A bin with the ends a < b, relative to the mean and in
+    units of the scale, has the mass
 
         sigmoid(b) - sigmoid(a) = sigmoid(b) sigmoid(-a) (1 - exp(a - b))
 
@@ -262,7 +262,7 @@ def checked_shape(
 
 
 def halvable_shape(shape: Sequence[int], scales: int) -> tuple[int, int, int]:
-    """Return (C, H, W). Raise InputError if height or width cannot be halved between all `scales`."""
+    """Return `shape` as (C, H, W). Raise InputError if `scales` scales cannot halve the height or width."""
     colours, height, width = shape
     if height % 2 ** (scales - 1) or width % 2 ** (scales - 1):
         raise InputError(
@@ -273,7 +273,7 @@ def halvable_shape(shape: Sequence[int], scales: int) -> tuple[int, int, int]:
 
 
 def group_norm(width: int) -> nn.GroupNorm:
-    """Group normalisation with 32 groups, or fewer so that each has at least four channels."""
+    """Make a group normalisation with 32 groups, or fewer so that each has at least four channels."""
     return nn.GroupNorm(math.gcd(32, width // 4), width, eps=1e-6)
 
 

@@ -83,7 +83,10 @@ class UNetVelocity(ImageTrunk):
     """
 
     def __init__(self, shape: tuple[int, ...], *, head: str = "", **sizes: Any):
-        """`head` belongs to the settings of a denoiser and is ignored."""
+        """Make a network for images of `shape` (C, H, W); InputError for other rows.
+
+        `sizes` are as in `ImageTrunk`. `head` belongs to the settings of a denoiser and is ignored.
+        """
         if len(shape) != 3:
             raise InputError(f"network unet needs images (C, H, W); the data have rows of shape {shape}")
         halvable_shape(shape, len(sizes["multipliers"]))

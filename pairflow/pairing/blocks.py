@@ -56,7 +56,10 @@ class PairOptions(NamedTuple):
 
 @dataclass(eq=False)
 class FilePairing(ABC):
-    """The pairing of rows[0]..rows[1] - 1 of the data `points`; `metadata` is written with the pairs."""
+    """The pairing of rows[0]..rows[1] - 1 of the data `points`: computed in blocks, and written to a file.
+
+    `metadata` is that of the written pairs.
+    """
 
     points: np.ndarray
     metadata: Metadata
@@ -66,11 +69,14 @@ class FilePairing(ABC):
 
     @abstractmethod
     def pair(self, rows: BlockKey) -> np.ndarray:
-        """Pair a block of rows, (first row, number of rows): an array with an entry for each row."""
+        """Pair the block `rows`, (number of the first row, number of rows).
+
+        Returns an array with one entry per row, from which `columns` makes the pairs.
+        """
 
     @abstractmethod
     def columns(self, made: np.ndarray) -> dict[str, pa.Array]:
-        """Return the columns of the table of pairs, from the joined results of `pair`."""
+        """Return the columns of the table of pairs; `made` is what `joined` returns."""
 
     @property
     @abstractmethod
@@ -78,7 +84,7 @@ class FilePairing(ABC):
         """The number of token comparisons, or of similar operations, per row."""
 
     def bar(self, rows: int) -> AbstractContextManager:
-        """Return a context that shows a progress bar for so many rows."""
+        """Return a context that may show a progress bar for `rows` rows; by default it shows none."""
         return nullcontext()
 
     def joined(self, blocks: list[np.ndarray]) -> np.ndarray:
@@ -86,7 +92,10 @@ class FilePairing(ABC):
         return np.concatenate(blocks)
 
     def write(self, out: Path, resume: ResumeOptions) -> None:
-        """Pair all rows and write the pairs. Raise InputError as `_require_output` does."""
+        """Pair the rows in blocks, and write the pairs to `out`; an interrupted run resumes.
+
+        Raises InputError if `out` exists with other pairs than these, or as a .npy file.
+        """
         _require_output(out, self.metadata)
         name = self.metadata.parameters["coupling"]
         table = ResumableTable(out, self.metadata, name, resume, self.provenance, self.device)
@@ -102,7 +111,7 @@ class FilePairing(ABC):
         """Record in the provenance which device computes the pairs."""
 
     def _blocks(self) -> list[tuple[int, int]]:
-        """Divide the rows into blocks (first, number of rows) with about BLOCK token comparisons each."""
+        """Divide the rows into blocks, (first row, number of rows), of about BLOCK token comparisons each."""
         first, last = self.rows
         size = max(1, BLOCK // max(1, self.comparisons))
         return [(first + start, count) for start, count in split_rows(last - first, size)]
@@ -160,7 +169,10 @@ class TokenPairing(FilePairing):
 
 
 class PointPairing(FilePairing):
-    """Pairs sources from N(0, I) with data points; it also stores `target` and `moved` of `Coupled`."""
+    """Pairs sources from N(0, I) with data points, by forward pairing.
+
+    The pairs have two more columns, `target` and `moved`, as `pairing.continuous.Coupled` defines them.
+    """
 
     def __init__(self, settings: PairSettings, path: Path, options: PairOptions, provenance: Provenance):
         from pairflow.runtime.device import choose
@@ -198,7 +210,10 @@ class PointPairing(FilePairing):
 def read_pairing(
     settings: PairSettings, path: Path, out: Path, options: PairOptions, provenance: Provenance
 ) -> FilePairing:
-    """Read the rows in `path`, and return their pairing. Raise InputError if `out` cannot be written."""
+    """Read the rows in `path`, and return their pairing.
+
+    Raises InputError if the rows, the suffix of `out` or an option do not fit the settings.
+    """
     if out.suffix not in (".parquet", ".npy"):
         raise InputError(f"{out}: unknown suffix {out.suffix!r}; expected .parquet or .npy")
     if options.shard and out.suffix == ".npy":
@@ -218,8 +233,11 @@ def _of_shard(
     shard: Shard,
     ordered: bool = False,
 ) -> tuple[tuple[int, int], Metadata]:
-    """Return the rows (first, last + 1) of a shard of `count` rows, and the metadata of their pairs. Rows may
-    be `ordered` by subset, so that a shard has rows of few subsets."""
+    """Return the rows (first, last + 1) of a shard of `count` rows, and the metadata of its pairs.
+
+    `metadata` is that of the rows in `path`. If `ordered`, rows are counted subset by subset, so that a shard
+    has rows of few subsets.
+    """
     number, shards = shard or (1, 1)
     if shards > count:
         raise InputError(f"--shard: {shards} shards are too many for {count} rows; choose fewer")
@@ -233,7 +251,10 @@ def _of_shard(
 
 
 def _require_output(out: Path, wanted: Metadata) -> None:
-    """Raise InputError if `out` exists as a .npy file, or with pairs of other tokens or settings."""
+    """Raise InputError if `out` is a .npy file that exists, or has pairs of other tokens or settings.
+
+    `wanted` is the metadata of the pairs that are to be written.
+    """
     if not out.exists():
         return
     if out.suffix == ".npy":
@@ -251,7 +272,11 @@ def _require_output(out: Path, wanted: Metadata) -> None:
 
 
 def _read_tokens(path: Path, vocabulary_size: int | None, layout: RowLayout) -> tuple[np.ndarray, Metadata]:
-    """Read token rows that pairflow wrote, or a user's own."""
+    """Read token rows that pairflow wrote, or a user's own, and return them with their metadata.
+
+    A user's rows need `vocabulary_size`, and may need a `layout`. Raises InputError if these do not fit the
+    file.
+    """
     suffix = path.suffix.lower()
     if is_own(path) or (vocabulary_size is None and suffix not in {*SUFFIXES} - {".parquet"}):
         if layout != RowLayout():

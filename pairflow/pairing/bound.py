@@ -34,7 +34,7 @@ def least_distance(rows: int, length: int, vocabulary_size: int) -> float:
         return 0.0
 
     def excess(share: float) -> float:
-        """Return the nats per symbol that this share of differing positions needs, minus the available."""
+        """Return the nats per position that a `share` of differing positions needs, minus those available."""
         # xlogy is 0 at the share 0, where brentq begins; 0 * log(0) would be NaN there.
         entropy = -xlogy(share, share) - xlog1py(1 - share, -share)
         return float(np.log(vocabulary_size) - entropy - share * np.log(vocabulary_size - 1) - nats)

@@ -40,7 +40,7 @@ _LARGEST_BLOCK = {"cpu": 1024, "cuda": 8192}
 
 
 class Coupled(NamedTuple):
-    """Pairs of sources and data points."""
+    """Pairs of sources and data points: which points they are, and how near the trajectories come to them."""
 
     x0: np.ndarray  # (M, ...) float32, the sources
     x1: np.ndarray  # (M, ...) float32, their data points
@@ -49,9 +49,9 @@ class Coupled(NamedTuple):
 
 
 def empirical_velocity(x: ArrayLike, data: ArrayLike, t: float) -> np.ndarray:
-    """v_t(x) = (sum_m w_m d_m - x) / (1 - t), the closed-form velocity of `data` (PairFlow, appendix E).
+    """Compute the velocity v_t(x) = (sum_m w_m d_m - x) / (1 - t) in closed form (PairFlow, appendix E).
 
-    A direct evaluation of the equation, to test faster code.
+    A direct evaluation of the equation, whose w_m this module defines, to test faster code.
 
     Args:
         x: points (B, d).
@@ -188,7 +188,10 @@ class _Field:
 
 
 def torch_device(device: str | torch.device) -> torch.device:
-    """Return the torch device; "auto" is the GPU if there is one. Raise InputError if it is not available."""
+    """Return the torch device; "auto" is the GPU if there is one.
+
+    Raises InputError if the device is unknown or not available.
+    """
     name = str(device)
     if name != "auto" and name.partition(":")[0] not in ("cpu", "cuda"):
         raise InputError(f'device: expected "auto", "cpu" or "cuda", found {name!r}')

@@ -92,7 +92,11 @@ def coverage(samples: ArrayLike, data: ArrayLike) -> dict[str, float]:
 
 @_compiled
 def _sample(data, columns, states, first, tables, seed):
-    """Move `states` (b, N) in place from noise at t = 0 to data at t = 1."""
+    """Move `states` (b, N) in place from noise at t = 0 to data at t = 1.
+
+    `columns` is `data` transposed, and `first` the number of the first state. `tables` (T, N+1) are from
+    `rule.level_tables`.
+    """
     keys, length = data.shape
     steps = len(tables)
     distance = np.empty(keys, np.uint16)
@@ -123,7 +127,11 @@ def _sample(data, columns, states, first, tables, seed):
 
 @_compiled
 def _fill_weights(distance, table, counts, weight_at):
-    """Write the weight of a key at each distance to `weight_at` (N+1,); return the sum over all keys."""
+    """Write the weight of a key at each distance to `weight_at` (N+1,); return the sum over all keys.
+
+    `distance` (M,) has each key's distance from the state, and `table` is the step's of `rule.level_tables`.
+    `counts` (N+1,) gets the number of keys at each distance.
+    """
     counts[:] = 0
     for key in range(len(distance)):
         counts[distance[key]] += 1
@@ -137,7 +145,11 @@ def _fill_weights(distance, table, counts, weight_at):
 
 @_compiled
 def _replace(data, columns, z, distance, weight_at, wanted, positions):
-    """Give positions[j] the symbol of the key whose share of the summed weights contains wanted[j]."""
+    """Give z at positions[j] the symbol of the key whose part of the summed weights contains wanted[j].
+
+    `weight_at` (N+1,) has the weight of a key at each distance. `distance` (M,), of each key from z, is
+    updated.
+    """
     order = np.argsort(wanted)  # so that one pass over the keys finds all of them
     symbols = np.empty(len(wanted), z.dtype)
     passed = 0

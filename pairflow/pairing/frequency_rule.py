@@ -67,10 +67,10 @@ def pair_rows(
     steps: int,
     seed: int,
 ) -> np.ndarray:
-    """Pair rows by Algorithm 1 with noise of the probabilities `prior` (N, K): slow code that defines the
-    result.
+    """Pair rows by Algorithm 1 with noise by frequency: slow code that defines the result.
 
-    Arguments are as in `oracle.pair_rows`. The queries must be among the keys `data`.
+    `prior` (N, K) has the probabilities of the noise's symbols. The other arguments are as in
+    `oracle.pair_rows`. The queries must be among the keys `data`.
     """
     backward, z = BackwardSteps(data, prior, steps, seed), queries
     for step in range(steps, 0, -1):
@@ -79,8 +79,10 @@ def pair_rows(
 
 
 def cumulative(prior: np.ndarray) -> np.ndarray:
-    """Return the sums pi_i(0) + ... + pi_i(a) of the probabilities `prior` (N, K) over symbols; the last is
-    exactly 1 (point 6 above)."""
+    """Return the sums pi_i(0) + ... + pi_i(a) of the probabilities `prior` (N, K), over symbols a.
+
+    The last is exactly 1 (point 6 above).
+    """
     sums = prior.cumsum(axis=1)
     sums[:, -1] = 1.0
     return sums
@@ -101,8 +103,11 @@ def match_gains(likely: np.ndarray, kappa: float) -> np.ndarray:
 
 
 def local_consensus(z: np.ndarray, data: np.ndarray, gains: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """Return w_i for some `positions` of a state `z` (N,): the weighted share of data rows that agree with it
-    there (points 2 to 4 above). `gains` (N,) are from `match_gains`."""
+    """Return w_i for some `positions` of a state `z` (N,) (points 2 to 4 above).
+
+    It is the weighted share of the data rows that have the symbol of z at position i. `gains` (N,) are from
+    `match_gains`.
+    """
     agree = data == z  # (M, N)
     weights = key_weights(agree @ gains)
     counts = weights > 0

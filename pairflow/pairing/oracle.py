@@ -30,7 +30,7 @@ def local_consensus(
     schedule: Linear = PAIRING,
     prior: ArrayLike | None = None,
 ) -> np.ndarray:
-    """w_i(z) = sum_m weight_m(z) [d_m^i = z^i]: the posterior probability that z is right at position i.
+    """Compute w_i(z) = sum_m weight_m(z) [d_m^i = z^i], the posterior probability that z^i is right.
 
     weight_m(z) is gamma^-h(d_m, z), normalised over m. At t = 1 it is the limit: the nearest data points have
     equal weights (PairFlow; docs/method.md, "Closed-form fields").
@@ -67,7 +67,7 @@ def closed_form_denoiser(
     schedule: Linear = PAIRING,
     prior: ArrayLike | None = None,
 ) -> np.ndarray:
-    """p_1|t(x^i | z) = sum_m weight_m(z) [d_m^i = x^i], the posterior of each position of the data.
+    """Compute p_1|t(x^i | z) = sum_m weight_m(z) [d_m^i = x^i], the posterior of each position of the data.
 
     weight_m(z), as in `local_consensus`, is gamma^-h(d_m, z), normalised over m. The closed-form forward
     velocity follows from this posterior (PairFlow; docs/method.md, "Closed-form fields"). Args and Raises are
@@ -93,10 +93,11 @@ def closed_form_noise_predictor(
     schedule: Linear = PAIRING,
     prior: ArrayLike | None = None,
 ) -> np.ndarray:
-    """p_0|t(x^i | z) = [x^i = z^i] - kappa (K [x^i = z^i] - 1) / (1 + (K-1) kappa) w_i(z).
+    """Compute p_0|t(x^i | z) = [x^i = z^i] - kappa (K [x^i = z^i] - 1) / (1 + (K-1) kappa) w_i(z).
 
-    The posterior of the source, the closed-form noise predictor (PairFlow; docs/method.md, "Closed-form
-    fields", and "Noise by frequency" for a `prior`). Args and Raises are as in `local_consensus`.
+    This is the posterior of the source, the closed-form noise predictor (PairFlow; docs/method.md,
+    "Closed-form fields", and "Noise by frequency" for a `prior`). Args and Raises are as in
+    `local_consensus`.
 
     Returns:
         (B, N, K) float64; the last axis sums to 1.
@@ -115,7 +116,9 @@ def closed_form_noise_predictor(
 
 
 def pair_rows(data: np.ndarray, queries: np.ndarray, row_numbers: np.ndarray, **numbers: int) -> np.ndarray:
-    """Algorithm 1 of PairFlow, backward pairing. `pairing.rule` defines each step.
+    """Pair data rows with sources by Algorithm 1 of PairFlow (backward pairing).
+
+    `pairing.rule` defines each step.
 
     Args:
         data: all data rows (M, N), the keys.
@@ -154,7 +157,7 @@ def backward_states(
 
 
 def _trajectory_consensus(state: np.ndarray, data: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """Return w_i (N,) of one state (N,) by `pairing.rule`; `table` (N+1,) is the step's."""
+    """Return w_i (N,) of one `state` (N,) by `pairing.rule`; `table` (N+1,) is table[g] of the step."""
     agree = data == state  # (M, N)
     level = np.count_nonzero(~agree, axis=1)
     level -= level.min()
@@ -168,7 +171,11 @@ def _trajectory_consensus(state: np.ndarray, data: np.ndarray, table: np.ndarray
 def _weights(
     z: np.ndarray, data: np.ndarray, kappa: float, size: int, likely: np.ndarray | None
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield weight_m(z) of one chunk of states after another: a slice of B, and its weights (b, M)."""
+    """Yield weight_m(z) for one chunk of the states z (B, N) after another.
+
+    Each item is the slice of B, and the weights (b, M). `size` is K. `likely` (B, N) has the probabilities of
+    the symbols of z in the noise, None if they are 1 / K.
+    """
     rows = max(1, _CHUNK // data.size)
     for start in range(0, len(z), rows):
         chunk = slice(start, start + rows)
@@ -189,7 +196,10 @@ def _weights(
 def _checked(
     z: ArrayLike, data: ArrayLike, t: float, vocabulary_size: int, prior: ArrayLike | None
 ) -> tuple[np.ndarray, np.ndarray, int, np.ndarray | None]:
-    """Return z, data and K, and of a `prior` the probabilities (B, N) of the symbols of z."""
+    """Return z, data and K, checked, and the probabilities (B, N) of the symbols of z in `prior`, or None.
+
+    Raises InputError as `local_consensus` does.
+    """
     z, data = checked_pair("z", z, data)
     if not 0 <= t <= 1:
         raise InputError(f"t: expected a time in [0, 1], found {t}")

@@ -136,7 +136,7 @@ class Pairer:
         return self.noise == "frequencies"
 
     def sources(self, rows: tuple[int, ...] | None = None) -> np.ndarray:
-        """Return the sources of rows first..last-1, or of all rows."""
+        """Return the sources of the rows first..last-1, for `rows` = (first, last), or of all rows."""
         first, last = row_range(rows, len(self.tokens))
         sources = np.empty_like(self.tokens[first:last])
         for part in self.parts:
@@ -158,12 +158,12 @@ class Pairer:
 
     @cached_property
     def parts(self) -> list[np.ndarray]:
-        """The rows of each subset."""
+        """The row numbers of each subset, ascending."""
         return subset_rows(len(self.tokens), self.subsets, self.seed)
 
     @cached_property
     def order(self) -> np.ndarray | None:
-        """The rows (M,) of all subsets, one subset after another; None, the order of the data, for one."""
+        """The row numbers (M,) of one subset after another; None for one subset, in the order of the data."""
         return None if self.subsets == 1 else np.concatenate(self.parts)
 
     def compile(self) -> None:
@@ -172,7 +172,11 @@ class Pairer:
         compile_for(self.tokens, vocabulary_size=self.vocabulary_size, backend=backend, noise=self.noise)
 
     def pair_rows(self, part: np.ndarray, queries: np.ndarray) -> np.ndarray:
-        """Return the sources of the rows `queries` among `part`; if the GPU fails, the CPU takes over."""
+        """Return the sources (b, N) of the rows with the numbers `queries` (b,), paired within `part`.
+
+        `part` has the row numbers of a subset. If the GPU fails, the CPU takes over, except with the backend
+        "gpu": then InputError is raised.
+        """
         # Without a copy the GPU engine sees that it has packed these keys already.
         keys = self.tokens if self.subsets == 1 else self.tokens[part]
         try:
@@ -203,8 +207,11 @@ class Pairer:
 
 
 class RowwisePairer:
-    """A pairer, like `Pairer`, for couplings whose sources do not depend on other rows. `draw((first, last))`
-    returns the sources of the rows first..last-1."""
+    """Computes sources like `Pairer`, if the source of a row does not depend on other rows.
+
+    `draw((first, last))` returns the sources of the rows first..last-1, and `count` is the number of all
+    rows.
+    """
 
     on_gpu, subsets, order = False, 1, None
 
@@ -212,16 +219,15 @@ class RowwisePairer:
         self.count, self.draw = count, draw
 
     def sources(self, rows: tuple[int, ...] | None = None) -> np.ndarray:
-        """Return the sources of rows first..last-1, or of all rows."""
+        """Return the sources of the rows first..last-1, for `rows` = (first, last), or of all rows."""
         return self.draw(rows or (0, self.count))
 
     def sources_in_order(self, first: int, last: int) -> np.ndarray:
-        """Return the sources of rows first..last-1: the order is the data's, because no row depends on
-        others."""
+        """Return the sources of the rows first..last-1, which stay in the order of the data."""
         return self.draw((first, last))
 
     def compile(self) -> None:
-        """There is nothing to compile."""
+        """Do nothing: there is nothing to compile."""
 
 
 def make_pairer(
@@ -283,7 +289,11 @@ def _pair_rows_on_cpu(*rows: np.ndarray, by_frequency: bool, progress: bool, **o
 
 
 def _takes_gpu(backend: str, comparisons: int) -> bool:
-    """Return whether to use the GPU: if requested, or faster. Prints a note if it cannot be used."""
+    """Return whether a GPU pairs: with `backend` "gpu", or with "auto" if it is faster and can be used.
+
+    It is faster from a number of token `comparisons` on. Raises InputError if "gpu" is not available. Prints
+    a note if "auto" finds a GPU that cannot be used.
+    """
     if backend not in ("auto", "gpu") or (backend == "auto" and comparisons < GPU_COMPARISONS):
         return False
     reason = gpu.missing()
@@ -296,5 +306,5 @@ def _takes_gpu(backend: str, comparisons: int) -> bool:
 
 @cache
 def _note_that_the_cpu_pairs(reason: str) -> None:
-    """Print once why a GPU is not used."""
+    """Print a note that the CPU pairs instead of the GPU, once for each `reason`."""
     print(f"pairflow: note: the CPU pairs, because the GPU engine {reason}", file=sys.stderr)

@@ -29,27 +29,36 @@ STEP = 2**32 - 2  # the step of these random numbers: see `rng`
 
 
 def nearness(tau: float, length: int) -> np.ndarray:
-    """Return the factors by which the levels g = 0..N + 1 (distances) lower the weight of a row, float64:
-    near[g] of point 2 above."""
+    """Return the factors near[g] (point 2 above), by which levels lower the weights of rows.
+
+    They are float64, for the levels g = 0..N + 1, where N is `length`.
+    """
     return np.multiply.accumulate(np.r_[1.0, np.full(length + 1, math.exp(-1 / tau))])
 
 
 def heights(buckets: int) -> np.ndarray:
-    """Return the factors by which the buckets b = 0..`buckets` - 1 lower the weight of a row, float64:
-    high[b] of point 2 above."""
+    """Return the factors high[b] (point 2 above), by which buckets lower the weights of rows.
+
+    They are float64, for the buckets b = 0..`buckets` - 1.
+    """
     return np.multiply.accumulate(np.r_[1.0, np.full(buckets - 1, math.exp(-1 / UNITS))])
 
 
 def sorted_by_bucket(tokens: np.ndarray, buckets: np.ndarray) -> np.ndarray:
-    """Return an order of the rows of `tokens` (M, N): by their bucket (M,), and within a bucket by
-    `sorted_rows`."""
+    """Return the row numbers of `tokens` (M, N), sorted by bucket, and within a bucket as by `sorted_rows`.
+
+    `buckets` (M,) has the bucket of each row.
+    """
     order = sorted_rows(tokens)
     return order[np.argsort(buckets[order], kind="stable")]
 
 
 def add_level(counts: np.ndarray, near: float, high: np.ndarray) -> float:
-    """Return what one level adds to the total of point 3 above. `counts` has the number of its rows in each
-    bucket. Numba compiles this function and `weigh` unchanged."""
+    """Return what one level adds to the total of point 3 above.
+
+    `counts` (B,) has the number of the level's rows in each bucket, `near` is near[g] of the level, and
+    `high` (B,) has high[b] of each bucket. Numba compiles this function and `weigh` unchanged.
+    """
     total = 0.0
     for bucket in range(len(counts)):
         # The brackets are part of point 3: (count * near) * high would round differently.
@@ -58,16 +67,20 @@ def add_level(counts: np.ndarray, near: float, high: np.ndarray) -> float:
 
 
 def is_enough(left: int, near: float, total: float) -> bool:
-    """Return whether the `left` rows that are not counted yet, with weights of at most `near`, are negligible
-    (point 3 above)."""
+    """Return whether the rows that are not counted yet are negligible (point 3 above).
+
+    These are `left` rows, with weights of at most `near`; `total` is that of the counted levels.
+    """
     return left * near <= TOLERANCE * total
 
 
 def weigh(
     counts: np.ndarray, levels: int, near: np.ndarray, high: np.ndarray, total: float, weights: np.ndarray
 ) -> int:
-    """Compute the integer weights W[g, b] of the first `levels` levels (point 4 above), and write them to
-    `weights`. Returns their sum over all rows."""
+    """Write the integer weights W[g, b] of the first `levels` levels to `weights` (point 4 above).
+
+    `counts` (L, B) is n[g, b], and `total` that of point 3. Returns the sum of the weights over all rows.
+    """
     shift = WEIGHT_BITS - math.frexp(total)[1]
     total_weight = 0
     for level in range(levels):

@@ -84,7 +84,11 @@ def write_potentials(
 
 
 def _read_data(settings: PotentialsSettings, path: Path) -> tuple[np.ndarray, Metadata, np.ndarray | None]:
-    """Read token rows (M, N), or points (M, ...) of a continuous flow, and the classes (M,) of token rows."""
+    """Read the rows in `path`: token rows (M, N), or points (M, ...) of a continuous flow.
+
+    Returns the rows, their metadata, and the classes (M,) of token rows, or None. Raises InputError if rows
+    have several properties.
+    """
     flow = FLOWS[settings.flow]
     table, metadata = read_table(path, *flow.rows)
     if not flow.tokens:
@@ -102,7 +106,7 @@ def _column(rows: np.ndarray, metadata: Metadata) -> pa.Array:
 
 
 def classes(labels: np.ndarray | None, rows: int) -> dict[int | None, np.ndarray]:
-    """Return a dict from each class to the numbers of its rows; without classes, from None to all rows."""
+    """Return a dict from each class to its row numbers; without `labels`, from None to all row numbers."""
     if labels is None:
         return {None: np.arange(rows)}
     return {int(label): np.flatnonzero(labels == label) for label in np.unique(labels)}
@@ -111,7 +115,7 @@ def classes(labels: np.ndarray | None, rows: int) -> dict[int | None, np.ndarray
 def _search(
     search: Search, snapshots: Snapshots, note_costs: Callable[[], None], progress: bool
 ) -> SemidiscreteCoupling:
-    """Complete a search, from its last saved state if there is one.
+    """Complete a search, from its last saved state if there is one, and return the coupling.
 
     `note_costs`, which saves the costs so far, is called before each save. Raises Interrupted on a signal of
     `signals.STOP`, after a save.
@@ -141,6 +145,6 @@ def _search(
 
 
 def _mean(balances: list[tuple[int, Any]]) -> Balance:
-    """Return the mean of the balances, weighted by the number of rows of each."""
+    """Return the mean of `balances`, pairs (number of rows, balance), weighted by the numbers of rows."""
     rows, each = zip(*balances, strict=True)
     return Balance(*(float(np.average(values, weights=rows)) for values in zip(*each, strict=True)))

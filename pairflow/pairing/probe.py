@@ -13,9 +13,9 @@ Step = Callable[[int], object]  # does the work on a number of rows
 
 
 def make_rows(count: int, length: int, vocabulary_size: int) -> np.ndarray:
-    """Make rows (M, N) in clusters, like real ones: copies of centres, three tenths of the tokens redrawn.
+    """Make `count` rows (M, N) in clusters: copies of centres, with three tenths of the tokens redrawn.
 
-    Without a vocabulary they are real numbers.
+    So they are like real rows. If `vocabulary_size` is 0, they are normal random numbers without clusters.
     """
     generator = np.random.default_rng(0)
     if not vocabulary_size:
@@ -30,7 +30,7 @@ def make_rows(count: int, length: int, vocabulary_size: int) -> np.ndarray:
 
 
 def prepare_pairing(rows: np.ndarray, vocabulary_size: int, steps: int, noise: str, device: str) -> Step:
-    """Return a function that pairs a number of rows by Algorithm 1, so that its time can be measured."""
+    """Return a function that pairs a given number of `rows` by Algorithm 1, to measure its time."""
     from pairflow.pairing.pair import pair
 
     how: dict[str, Any] = {"vocabulary_size": vocabulary_size, "steps": steps, "noise": noise}
@@ -45,8 +45,10 @@ def prepare_pairing(rows: np.ndarray, vocabulary_size: int, steps: int, noise: s
 
 
 def prepare_leading(rows: np.ndarray, vocabulary_size: int, device: str) -> Step:
-    """Return a function that assigns a given number of sources (noise) to data rows, so that its time can be
-    measured. The potentials are random; good ones would take as long."""
+    """Return a function that assigns a given number of sources to the data `rows`, to measure its time.
+
+    The potentials are random; good ones would take as long.
+    """
     import torch
 
     from pairflow.pairing.spaces import space_of
@@ -75,10 +77,10 @@ def extrapolated(
     clock: Callable[[], float] = time.perf_counter,
     seconds: float = 3.0,
 ) -> Probe:
-    """Estimate the time for `count` rows, by calling `pair(rows)` with more and more rows.
+    """Estimate the time for `count` rows, by calling `pair` with larger and larger numbers of rows.
 
-    It stops when a call takes `seconds` more than a call with one row, which measures the preparation of the
-    keys: that happens only once, however many rows there are.
+    The calls end when one takes `seconds` more than a call with one row. This first call measures the
+    preparation of the keys, which is needed only once, however many rows there are.
     """
 
     def measure(rows: int) -> float:

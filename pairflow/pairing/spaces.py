@@ -29,7 +29,7 @@ class Space(ABC):
 
     @abstractmethod
     def sources(self, seed: int, numbers: np.ndarray) -> np.ndarray:
-        """Draw the sources (S, N) with these numbers (S,), which select their random numbers."""
+        """Draw the sources (S, N) with the numbers `numbers` (S,), which select their random numbers."""
 
     @abstractmethod
     def checked(self, sources: ArrayLike) -> np.ndarray:
@@ -37,7 +37,11 @@ class Space(ABC):
 
     @abstractmethod
     def law(self, buckets: np.ndarray, tau: float) -> Any:
-        """Return an object that draws data rows for sources from P(m | z), as `Posterior.draw` does."""
+        """Return an object that draws data rows for sources from P(m | z), as `Posterior.draw` does.
+
+        `buckets` (M,) are the units by which each row's potential is below the greatest; `tau` is the
+        temperature.
+        """
 
     @abstractmethod
     def distances(self, sources: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -127,7 +131,8 @@ def space_of(
 class PointPosterior:
     """Draws points d_m (M, d) float32 by P(m | z), proportional to exp((g_m - |z - d_m|^2 / 2) / tau).
 
-    Shifting all points, or adding a number to all logits, does not change the law. So the logits are
+    `buckets` (M,) are the units by which each potential is below the greatest, apart from the guess that
+    follows. Shifting all points, or adding a number to all logits, does not change the law. So the logits are
     z.d_m / tau + a_m - buckets_m / UNITS, where a_m is an initial guess that the buckets correct. The guess
     would balance the rows if all z.d_m were independent normal numbers. With s = |d_m| / tau, the mean of
     exp(z.d_m / tau) over M sources is then exp(s^2 / 2) if s <= sqrt(2 log M); beyond that the largest term
@@ -153,9 +158,11 @@ class PointPosterior:
         draws: int = 1,
         threads: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Draw rows (S, draws) int64 for `sources` (S, d), and return entropies (S,): see `Posterior.draw`.
+        """Draw `draws` points for each of `sources` (S, d).
 
-        `threads` is ignored, because torch has its own number of threads.
+        Returns the row numbers (S, draws) int64 of the points, and the entropies (S,) of P(m | z) in nats.
+        `numbers` (S,) are the numbers of the sources, which select their random numbers. `threads` is
+        ignored, because torch has its own number of threads.
         """
         import torch
 

@@ -162,10 +162,10 @@ class SemidiscreteCoupling:
         after_block: Callable[[], None] = lambda: None,
         until_clear: bool = False,
     ) -> Balance:
-        """Measure the balance on at least HITS M sources of a separate random stream.
+        """Measure the balance on HITS M sources (more if M is small) of a separate random stream.
 
-        `after_block` is called repeatedly, since many long rows take minutes. With `until_clear` the
-        measurement ends as soon as it is clear that the rows are not balanced.
+        `after_block` is called after each block of sources, since many long rows take minutes. With
+        `until_clear` the measurement ends as soon as it is clear that the rows are not balanced.
         """
         rows, space = len(self.data), self.space
         count = max(HITS * rows, _MEASURED)
@@ -215,7 +215,7 @@ class Search:
         self.state = {name: np.full(len(space.data), float(name == "shares")) for name in names}
 
     def advance(self) -> None:
-        """Take a step."""
+        """Take a step: draw rows for new sources, and update `step` and the numbers in `state`."""
         rows = len(self.space.data)
         count = max(_LEAST, rows // 4)
         seed = rng.stream_seed(self.seed, "potentials")
@@ -236,7 +236,7 @@ class Search:
             self.state["older sum"], self.state["newer sum"] = self.state["newer sum"], np.zeros(rows)
 
     def result(self) -> SemidiscreteCoupling:
-        """Return the coupling that has the mean potentials."""
+        """Return the coupling with the means of the potentials over the later steps, rounded to units."""
         mark = _last_mark(self.step)
         since = mark // 2 if mark > _BETWEEN else 0
         means = (self.state["older sum"] + self.state["newer sum"]) / (self.step - since)
@@ -247,7 +247,8 @@ class Search:
 def sources_needed(rows: int) -> int:
     """Estimate the work of a search for M = `rows` rows, as a number of sources with one draw each.
 
-    Most searches take 60 steps. The other draws of a source take half as long again: hence the factor 3 / 2.
+    Most searches take 60 steps. The further draws of a source in a step take half as long again: hence the
+    factor 3 / 2.
     """
     steps, measured = 3 * _BETWEEN, 3 * max(HITS * rows, _MEASURED)
     return 3 * steps * max(_LEAST, rows // 4) // 2 + measured + 12 * rows
@@ -366,8 +367,8 @@ def complete(
 ) -> SemidiscreteCoupling:
     """Take steps until the rows are balanced, at most 400; return the coupling with its balance.
 
-    `after_step` is called after each step, and repeatedly during measurements. A search that resumes from a
-    saved step repeats the measurement that was due there, so its result is the same.
+    `after_step` is called after each step, and after each block of a measurement. A search that resumes from
+    a saved step repeats the measurement that was due there, so its result is the same.
     """
     with bar(total=_STEPS, desc="potentials", unit="step", quiet=not progress, initial=search.step) as steps:
         while True:

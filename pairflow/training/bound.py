@@ -49,11 +49,11 @@ def bound_row(
     padding: int | None = None,
     device: torch.device | None = None,
 ) -> RowBound:
-    """Return the NELBO of a row (N,), from `draws` (an even number of) noised copies.
+    """Return the NELBO of a row (N,), an upper bound on its -log p, from `draws` noised copies.
 
-    The noise is a function of the seed and the row, so the result does not depend on other rows. Positions
-    with the symbol `padding`, if any, are left out of the sum. `prediction` is what the `network` predicts:
-    "leave_one_out" or "posterior".
+    `draws` is even. The noise is a function of the seed and the row, so the result does not depend on other
+    rows. Positions with the symbol `padding`, if any, are left out of the sum. `prediction` is what the
+    `network` predicts: "leave_one_out" or "posterior".
     """
     device = device or torch.device("cpu")
     # Drawn on the CPU, so that the noise is the same on every device.
@@ -81,7 +81,7 @@ def bound_row(
 def compare_classes(
     network: Network, corruption: Corruption, rows: np.ndarray, labels: np.ndarray, classes: int, **more: Any
 ) -> dict[str, float]:
-    """Say how often rows are likelier under their own class than under any other, by `bound_row`.
+    """Measure how often rows are likelier under their own class than under any other, by `bound_row`.
 
     Args:
         network: a conditional denoiser.
@@ -116,6 +116,9 @@ def compare_classes(
 
 
 def stratified_pairs(strata: int, generator: torch.Generator) -> Tensor:
-    """Return two uniform numbers in each of `strata` equal parts of [0, LARGEST_W]: (2 strata,) float64."""
+    """Draw two uniform numbers in each of `strata` equal parts of [0, LARGEST_W]: (2 strata,) float64.
+
+    Entries n and strata + n are from part n.
+    """
     u = torch.rand((2, strata), generator=generator, dtype=torch.float64)
     return (LARGEST_W * (torch.arange(strata) + u) / strata).flatten()

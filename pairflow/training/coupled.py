@@ -32,7 +32,10 @@ def couple(model: Model, rows: TrainingRows) -> tuple[TrainingRows, Coupling]:
 
 
 def _semidiscrete(model: Model, rows: TrainingRows) -> Coupling:
-    """Return the semidiscrete coupling with the potentials of the rows, separate for each class."""
+    """Return the semidiscrete coupling with the potentials of the rows, separate for each class.
+
+    Raises InputError if the rows have no potentials.
+    """
     if rows.potentials is None:
         raise InputError(f"{model.method}: expected pairs with potentials, from `pairflow potentials`")
     labels = np.zeros(len(rows.x1)) if rows.labels is None else rows.labels
@@ -50,5 +53,9 @@ def _semidiscrete(model: Model, rows: TrainingRows) -> Coupling:
 def _assign(
     part: SemidiscreteCoupling, members: np.ndarray, sources: np.ndarray, numbers: np.ndarray
 ) -> np.ndarray:
-    """Assign sources to data rows of a class, whose row numbers are `members`; returns their row numbers."""
+    """Assign sources to the data rows of one class, by the coupling of this class.
+
+    `members` has the row numbers of the class in the whole data; `numbers` (S,) select random numbers.
+    Returns row numbers (S,) in the whole data.
+    """
     return members[part.rows(sources, numbers, threads=torch.get_num_threads())]

@@ -23,8 +23,11 @@ CPU = torch.device("cpu")
 
 
 def objective(settings: Dcd, model: DiscreteModel, rows: TrainingRows) -> "Consistency":
-    """Return the objective of DCD on the data x1 (M, N). It needs no sources x0, and its loss replaces the
-    base's. Raises InputError if the noise is not uniform."""
+    """Return the objective of DCD on the data x1 (M, N).
+
+    It needs no sources x0, and its loss replaces that of the base method. Raises InputError if the noise is
+    not uniform.
+    """
     if model.frequencies is not None:
         raise InputError("+dcd: needs uniform noise, the noise of its duality with Gaussian noise")
     table = Transformation.compute(model.corruption.symbols)
@@ -112,7 +115,10 @@ class Consistency(Objective):
         return self.teacher
 
     def _predict(self, network: Network, x1: Tensor, shared: SharedNoise, times: Tensor) -> Tensor:
-        """Return log-probabilities (B, N, K) for states with the `shared` noise at noise `times` (B,)."""
+        """Return the network's log-probabilities (B, N, K) of x1 at noise `times` (B,).
+
+        Its input is x1 with the `shared` noise at the levels of these times.
+        """
         lowest, highest = self.settings.noise_min, self.settings.noise_max
         gamma = lowest + times * (highest - lowest)  # (B,)
         alpha = torch.from_numpy(self.transformation(gamma.numpy())).float()
@@ -126,6 +132,6 @@ def step_size(iteration: int, teacher_every: int) -> float:
 
 
 def divergence(student: Tensor, teacher: Tensor) -> Tensor:
-    """KL(student || teacher), (B, N) in nats, of log-probabilities (B, N, K)."""
+    """Return KL(student || teacher), (B, N) in nats, of log-probabilities (B, N, K)."""
     # PyTorch's kl_div(q, p) is KL(p || q).
     return F.kl_div(teacher, student, reduction="none", log_target=True).sum(-1)

@@ -130,7 +130,10 @@ def labels_of(rows: TrainingRows, model: Model) -> Labels | None:
 def read_base_rows(
     settings: TrainSettings, data: Path, validation: Path, labelled: Path | None = None
 ) -> TrainingRows:
-    """Return the training rows of a base method; InputError if they are pairs of another coupling."""
+    """Read the rows or pairs on which to train a base method, with the labels in the file `labelled`, if any.
+
+    Raises InputError for a method with a distillation, and for pairs of another coupling or other noise.
+    """
     method = settings.method
     parsed = parse_method(method)
     if parsed.parent:
@@ -154,7 +157,10 @@ def frequencies_of(settings: TrainSettings, rows: TrainingRows, device: torch.de
 
 
 def load_parent(settings: DistillSettings, folder: Path, device: torch.device) -> Model:
-    """Load the model to distil; raises InputError unless it and the settings agree with the method's name."""
+    """Load the model to distil from `folder`.
+
+    Raises InputError unless this model, the distillation and the method's name in the settings agree.
+    """
     method = parse_method(settings.method)
     how = settings.distillation
     if method.distillations[-1:] != (how.name,):
@@ -192,7 +198,10 @@ def read_distillation_rows(how: Distillation, parent: Model, data: Path, validat
 
 
 def inherited_average(how: Distillation, parent: Model) -> AveragedModel | None:
-    """Return the parent's moving average, its decay and updates, if the distillation continues it."""
+    """Return the parent's averaged weights as a moving average to continue, with the parent's decay.
+
+    It counts the parent's iterations as updates. None if the distillation starts a fresh average.
+    """
     if how.ema == "fresh":
         return None
     averaged, base = Model.load(parent.folder, which="ema", device=parent.device), parent.base_training
@@ -253,8 +262,11 @@ def fit(
 
 
 def _with_classes(trained: Trained, model: Model, rows: TrainingRows) -> pd.DataFrame:
-    """Return the training log; if the model has learnt the classes of one property, its last row also says
-    how often held-out rows are likelier under their own class than under any other (`compare_classes`)."""
+    """Return the training log; its last row may also have the results of `compare_classes`.
+
+    It has them if the model has learnt the classes of one property: how often held-out rows are likelier
+    under their own class than under any other.
+    """
     condition, log, labels = model.condition, trained.log, rows.held_out_labels
     if not isinstance(model, DiscreteModel) or condition is None or labels is None:
         return log
@@ -287,7 +299,7 @@ def _write_unfinished(model: Model, so_far: Trained, folder: Path, files: dict[s
 def _write(
     model: Model, ema: nn.Module, table: pd.DataFrame, outputs: ModelPaths, files: dict[str, bytes]
 ) -> None:
-    """Write weights, description, log and additional files, all or nothing."""
+    """Write weights, description, log (`table`) and additional files (name -> content), all or nothing."""
     paths = [outputs.model.parent / name for name in files]
     with atomic(*outputs, *paths) as [weights, description, log, *new_files]:
         model.save(weights, description, raw=model.network, ema=ema)

@@ -15,7 +15,7 @@ _SHOWN = 5  # most new symbols that a sentence names
 
 
 def start_from(folder: Path, model: Model, vocabulary: Path | None) -> tuple[Model, str]:
-    """Give an untrained model the weights of the parent in `folder`, and note its hash among the inputs.
+    """Give an untrained model the weights of the parent in `folder`, and their hash among its inputs.
 
     Returns the model and a sentence about its start. Raises InputError as `inherit` does.
     """
@@ -77,10 +77,10 @@ def _require_alike(model: Model, parent: Model) -> None:
 
 
 def _parent_symbols(model: Model, parent: Model, vocabulary: Path | None) -> tuple[Tensor | None, list[str]]:
-    """Return the number of each symbol of the data in the parent's vocabulary (K,), -1 if new; and the new
-    symbols.
+    """Return the parent's number of each symbol of the data (K,), -1 if new; and the new symbols, as text.
 
-    Continuous data have no symbols: the numbers are None.
+    Continuous data have no symbols: the numbers are None. Raises InputError if vocabularies cannot be
+    compared.
     """
     symbols = model.corruption.symbols if isinstance(model, DiscreteModel) else 0
     if model.vocabulary == parent.vocabulary:
@@ -101,9 +101,10 @@ def _parent_symbols(model: Model, parent: Model, vocabulary: Path | None) -> tup
 
 
 def _copy_symbols(target: Tensor, source: Tensor, sources: Tensor) -> None:
-    """Copy the entries of known symbols between tensors (N * K, ...) or (K, ...).
+    """Copy the entries of known symbols from `source` to `target`, both (N * K, ...) or (K, ...).
 
-    `sources` (K,) has the parent's number of each symbol of `target`, -1 if new.
+    K may differ between the two. `sources` (K,) has the parent's number of each symbol of `target`, -1 if
+    new.
     """
     known = sources >= 0
     positions = len(target) // len(sources)

@@ -121,7 +121,7 @@ def _resume(state: TrainingState, snapshots: Snapshots) -> int:
 def _save_or_stop(
     received: list[int], state: TrainingState, snapshots: Snapshots, done: int, iterations: int
 ) -> None:
-    """Save if it is time or if any process received a signal; raise Interrupted if a signal asks to stop."""
+    """Save a snapshot if one is due, or on a signal to any process; raise Interrupted if it asks to stop."""
     handled = received[:]
     del received[: len(handled)]  # each signal counts once
     first_process = distributed.rank() == 0

@@ -99,7 +99,11 @@ class Model(ModelFolder, ABC):
     def create(
         settings: TrainSettings, metadata: Metadata, device: torch.device, **attributes: Any
     ) -> "Model":
-        """Return an untrained model for rows with this metadata; its weights are a function of the seed."""
+        """Return an untrained model for rows with this metadata; its weights are a function of the seed.
+
+        `attributes` are further attributes of `Model`. Raises InputError if the method does not have the
+        loss.
+        """
         loss, kind = settings.training.loss, model_class(settings.training.loss)
         learnt = kind.predictions(settings.method, metadata.vocabulary_size, metadata.mask)
         if loss not in learnt:
@@ -127,7 +131,10 @@ class Model(ModelFolder, ABC):
 
     @staticmethod
     def load(folder: Path, *, which: Weights = "ema", device: str | torch.device = "cpu") -> "Model":
-        """Return the model in a folder, ready to evaluate; InputError if its files do not fit."""
+        """Return the model in a folder, ready to evaluate, with its averaged ("ema") or "raw" weights.
+
+        Raises InputError if its files are missing, altered, or do not fit together.
+        """
         weights, description = Path(folder) / "model.safetensors", Path(folder) / "model.json"
         facts = read_description(description)
         described = Description(**facts)
@@ -166,8 +173,10 @@ class Model(ModelFolder, ABC):
     @classmethod
     @abstractmethod
     def predictions(cls, method: str, symbols: int | None, mask: int | None) -> dict[str, str]:
-        """Return which losses a method may have in this flow, each with what a network that minimises it
-        predicts; empty if the method is of the other flow."""
+        """Return a dict from each loss that `method` may have in this flow to what its network predicts.
+
+        The dict is empty if the method is of the other flow. `symbols` is K, and `mask` the mask symbol.
+        """
 
     @abstractmethod
     def build(self, settings: Json) -> nn.Module:
@@ -175,7 +184,10 @@ class Model(ModelFolder, ABC):
 
     @abstractmethod
     def warm_up(self) -> Tensor:
-        """Run the network on a row of zeros, by which libraries set up before a time is measured."""
+        """Run the network on a row of zeros, and return its output.
+
+        By this libraries set up before a time is measured.
+        """
 
     def largest_answer(self) -> Tensor:
         """Return the output for a row of zeros, which is not finite if a training diverged."""
@@ -187,7 +199,10 @@ class Model(ModelFolder, ABC):
         """Rows per batch of samples. A change of this number changes the samples of a seed."""
 
     def save(self, weights: Path, description: Path, **versions: nn.Module) -> None:
-        """Write the description, and the weights of the networks `raw` and `ema`."""
+        """Write the weights of the networks `raw` and `ema`, and the description of the model.
+
+        `versions` are these networks, by name.
+        """
         tensors = {
             f"{prefix}.{name}": tensor.detach().contiguous().cpu()
             for prefix, network in versions.items()
@@ -212,7 +227,10 @@ class Model(ModelFolder, ABC):
         }
 
     def distilled(self, settings: DistillSettings, inputs: dict[str, str]) -> Self:
-        """Return a copy of this model as the start of a distillation."""
+        """Return a copy of this model as the start of a distillation with these settings.
+
+        `inputs` are the hashes of the files of rows.
+        """
         named = settings.model_dump(mode="json")
         inputs = {"parent": str(self.weights), **inputs}
         return replace(self, **named, training=self.base_training, inputs=inputs, weights=None, folder=Path())
@@ -286,16 +304,21 @@ class DiscreteModel(Model):
         return self.corruption.rows_at_once(self.length)
 
     def labels(self, conditions: tuple[str, ...], first: int, rows: int) -> Tensor:
-        """Return the labels (rows,) or (rows, P) of samples from number `first` on; InputError if the model
-        was not trained for the conditions."""
+        """Return the labels (rows,) or (rows, P) of samples from number `first` on, for these conditions.
+
+        Raises InputError if the model was not trained for them.
+        """
         if self.condition is None:
             text = f"condition: the model in {self.folder} was trained without data.condition"
             raise InputError(f"{text} (for molecules see `pairflow new --condition`)")
         return torch.tensor(self.condition.targets(conditions, first, rows), device=self.device)
 
     def plan(self, settings: Draws, nfe: int, rows: int, first: int = 0) -> SamplingPlan:
-        """Return the plan of `rows` samples from number `first` on, in `nfe` steps, with the labels of the
-        settings' `condition`. Raises InputError if the model was not trained for it, or has no grammar."""
+        """Return the plan of `rows` samples in `nfe` steps; `first` is the number of the first sample.
+
+        It has the labels of the settings' `condition`. Raises InputError if the model was not trained for
+        this condition, or has no grammar although the settings ask for one.
+        """
         update = settings.model_dump(include={*Update.model_fields} - {"grammar"})
         if isinstance(settings, Update) and settings.grammar:
             if self.grammar is None:
@@ -327,9 +350,10 @@ class DiscreteModel(Model):
         return x0.cpu(), self.corruption.sample(self.network, x0, plan, generator).cpu()
 
     def rows_without_end(self, settings: Draws, nfe: int, given: Tensor | None = None) -> Iterator[list[int]]:
-        """Yield an endless stream of rows of N tokens. The first batches are small, so that rows come soon.
+        """Yield an endless stream of samples, as rows of N tokens.
 
-        Rows of `given` symbols (R, N) are used in turn: sample number i keeps the symbols of row i mod R.
+        The first batches are small, so that samples come soon. All samples keep the `given` symbols (N,); of
+        given rows (R, N), sample number i keeps row i mod R.
         """
         rows = 0
         for batch in count():

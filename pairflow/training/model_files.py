@@ -95,7 +95,7 @@ class ModelFolder:
         return path
 
     def known_file(self) -> Path:
-        """Return the path of known.parquet; InputError if there is none, or it is missing or altered."""
+        """Return the path of known.parquet; InputError if the model has none, or it is missing or altered."""
         path, description = self.folder / KNOWN, self.folder / "model.json"
         if self.known is None:
             raise InputError(
@@ -107,7 +107,7 @@ class ModelFolder:
         return path
 
     def stored_files(self) -> dict[str, bytes]:
-        """Return the additional files, by name, which a model distilled from this one also gets."""
+        """Return the model's additional files (name -> content); a model distilled from it gets them, too."""
         files = {}
         if (self.folder / VOCABULARY).is_file():
             files[VOCABULARY] = self.vocabulary_file().read_bytes()
@@ -173,10 +173,10 @@ def read_description(path: Path) -> Json:
 
 
 def _suggestions(description: Path) -> str:
-    """Return the end of a message about a missing model: a similar name, and the models that are near.
+    """Return the end of a message about a missing model: a similar name, and the names of models near it.
 
-    These are the models in its folder, also if that is an experiment's; or, if there are none, the models and
-    experiments in the folder above; or else the models that come with pairflow.
+    These are the models in the folder of `description`, which may be an experiment's. If there are none, they
+    are the models and experiments beside this folder, or else the models that come with pairflow.
     """
     folder = description.parent
     patterns = ("*/model.json", "seed*/models/*/model.json")
@@ -198,9 +198,10 @@ def _checksum(facts: Json) -> str:
 
 
 def read_weights(path: Path, prefix: str, shapes: dict[str, list[int]]) -> dict[str, "Tensor"]:
-    """Return the tensors of a file whose names begin with `prefix`, by names without it.
+    """Return the tensors in a file whose names begin with `prefix`, as a dict from names without it.
 
-    Raises InputError unless their names and `shapes` are these, and all weights are finite.
+    Raises InputError unless these names have exactly the shapes in `shapes`, and all weights are finite
+    floats.
     """
     try:
         with safe_open(path, "pt") as file:
@@ -246,7 +247,7 @@ def read_vocabulary(path: Path, expected: str | None, size: int | None, owner: P
     """Return the content of a vocabulary file.
 
     Raises InputError if its hash (without the final line end) is not `expected`, or if it lists another
-    number of symbols than K = `size`.
+    number of symbols than K = `size`. `owner` is the file, named in messages, that gives these two.
     """
     tokens = read_symbols(path).tokens
     content = path.read_bytes()

@@ -27,11 +27,11 @@ class Objective(ABC):
 
     @abstractmethod
     def batch(self, network: nn.Module, iteration: int) -> BatchLoss:
-        """Draw the batch of an iteration, and return a function that computes the mean loss of any slice of
-        its rows.
+        """Draw the batch of an iteration; return a function that computes the mean loss of its slices.
 
-        The batch is a function of (seed, iteration), and the loss a scalar. Threads may compute the losses of
-        several slices at once. `network` is the network in training.
+        The function takes the network and a slice of the batch's rows, and returns a scalar. The batch is a
+        function of (seed, iteration). Threads may compute the losses of several slices at once. `network` is
+        the network in training.
         """
 
     def __call__(self, network: nn.Module, iteration: int, rows: slice = WHOLE) -> Tensor:
@@ -75,10 +75,10 @@ class Batches:
 class Labels:
     """The labels (M,), or (M, P) of P properties, of a conditional model's rows, with label dropout.
 
-    With probability 0.1, all labels of a row are replaced by `sizes`, which means "no label". So the network
-    learns the conditional and the unconditional prediction of classifier-free guidance. If there are several
-    properties, each label is also replaced separately with probability 0.1, so that samples can ask for only
-    some of them.
+    `sizes` has the number of classes of each property; as a label, this number means "no label". With
+    probability 0.1, all labels of a row are replaced by "no label". So the network learns the conditional and
+    the unconditional prediction of classifier-free guidance. If there are several properties, each label is
+    also replaced separately with probability 0.1, so that samples can ask for only some of them.
     """
 
     def __init__(self, labels: np.ndarray, sizes: tuple[int, ...], seed: int, device: torch.device):
@@ -87,7 +87,10 @@ class Labels:
         self.seed, self.device = seed, device
 
     def after_dropout(self, batch: Tensor, iteration: int) -> Tensor:
-        """Return the labels (B, ...) of a batch after label dropout, which uses its own random stream."""
+        """Return the labels (B, ...) of the rows numbered `batch` (B,), after label dropout.
+
+        Dropout uses a random stream of its own.
+        """
         labels = self.labels[batch]
         generator = random_generator(self.device, self.seed, "label", iteration)
         several = labels.ndim > 1 and labels.shape[1] > 1
@@ -130,12 +133,15 @@ class PairObjective(Objective):
         return self.draw(generator) if self.x0 is None else self.x0[batch], self.x1[batch]
 
     def generator(self, iteration: int) -> torch.Generator:
-        """Random numbers of an iteration. Loss and coupling both draw sources first, so they get the same."""
+        """Return the generator of an iteration's random numbers.
+
+        Loss and coupling both draw sources first, so they get the same ones.
+        """
         return random_generator(self.device, self.seed, "noise", iteration)
 
     @abstractmethod
     def draw(self, generator: torch.Generator) -> Tensor:
-        """Return sources (B, ...) for a batch."""
+        """Draw the sources (B, ...) of a batch: rows of noise."""
 
 
 class FlowObjective(PairObjective):
@@ -214,7 +220,7 @@ class Validator:
 
     @torch.no_grad()
     def __call__(self, network: nn.Module) -> float:
-        """Return the bound for a network, which is left in evaluation mode."""
+        """Return the mean NELBO per validation token, in nats; `network` is left in evaluation mode."""
         network.eval()
         generator = random_generator(self.device, self.seed, "validation")  # the same noise each time
         total = torch.zeros((), dtype=torch.float64, device=self.device)

@@ -17,8 +17,8 @@ def draw_pairs(teacher: DiscreteModel, settings: TeachSettings, first: int, rows
     A batch is a function of the seed, the method and the number of its first row.
 
     Args:
-        teacher: the model. A conditional one samples each class in turn: quantiles of the data have equal
-            shares, and classes with names get them.
+        teacher: the model. A conditional one samples the classes of each property in turn: all classes have
+            equal shares, also named ones, whose shares of the data may differ.
         settings: the sampler, its number of steps and the seed.
         first: the number of the first pair.
         rows: the number of pairs.
@@ -32,19 +32,27 @@ def draw_pairs(teacher: DiscreteModel, settings: TeachSettings, first: int, rows
 
 
 def solve_pairs(teacher: VelocityModel, settings: SolveSettings, first: int, rows: int) -> torch.Tensor:
-    """Draw a batch of ReFlow's pairs (2, rows, d) on the CPU, as `draw_pairs` does: sources x0 ~ N(0, I), and
-    the ends of the teacher's trajectories."""
+    """Draw a batch of ReFlow's pairs, (2, rows, d) on the CPU, as `draw_pairs` does.
+
+    They are sources x0 ~ N(0, I), and the ends of the teacher's trajectories.
+    """
     labels = ("pairs", settings.method, first)
     x0, paths = integrate(teacher, settings.seed, rows, *labels, steps=settings.steps, solver=settings.solver)
     return torch.stack([x0, paths.end])
 
 
 def redi(settings: Redi, model: DiscreteModel, rows: TrainingRows) -> FlowObjective:
-    """Return the loss of the base method on the teacher's pairs x0, x1 (M, N)."""
+    """Return the objective of ReDi: the loss of the base method, on the teacher's pairs x0, x1 (M, N).
+
+    `rows` has the pairs.
+    """
     optimised = (settings.batch_size, model.base_training.loss, model.seed, model.device)
     return FlowObjective(rows.x1, rows.x0, model.corruption, *optimised, labels=labels_of(rows, model))
 
 
 def rf(settings: Rf, model: VelocityModel, rows: TrainingRows) -> VelocityObjective:
-    """Return the loss of the base method on the teacher's pairs x0, x1 (M, ...), in a continuous flow."""
+    """Return the objective of ReFlow: the loss of flow matching, on the teacher's pairs x0, x1 (M, ...).
+
+    `rows` has the pairs.
+    """
     return VelocityObjective(rows.x1, rows.x0, settings.batch_size, model.seed, model.device)

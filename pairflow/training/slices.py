@@ -29,7 +29,7 @@ class Slices:
         self.device = next(network.parameters()).device
 
     def backward(self, loss: BatchLoss, iteration: int) -> Tensor:
-        """Add the gradients of the mean loss to the network's own; return the loss, over all processes."""
+        """Add the gradients of the mean loss to the network's own; return that loss, over all processes."""
         # All slices add to the gradients; only the last one averages them with other processes.
         with distributed.no_sync(self.network):
             losses = [self._one(loss, iteration, rows) for rows in self.rows[:-1]]
@@ -77,7 +77,7 @@ class ThreadedSlices:
         self.ways = Faster()
 
     def backward(self, loss: BatchLoss, iteration: int) -> Tensor:
-        """Add the gradients of the mean loss to the network's own; return the loss."""
+        """Add the gradients of the mean loss to the network's own; return the mean loss."""
         seed = rng.stream_seed(self.seed, "dropout", iteration)
 
         def one(network: nn.Module, rows: slice) -> Tensor:
@@ -105,7 +105,7 @@ class ThreadedSlices:
 
 
 class Faster:
-    """Chooses the faster of two ways to do repeated work, True and False; times both now and then."""
+    """Chooses the faster of two ways, True and False, to do repeated work; times both now and then."""
 
     def __init__(self) -> None:
         self.uses = 0
@@ -136,8 +136,11 @@ def replica(network: nn.Module) -> nn.Module:
 def slices(
     network: nn.Module, batch_size: int, micro_batch: int | None, seed: int, threaded: bool = True
 ) -> Iterator[Slices | ThreadedSlices]:
-    """Yield the object that computes the gradients of batches: in threads, if `threaded` and PyTorch may use
-    several, else slice by slice."""
+    """Yield the object that computes the gradients of batches, in threads or slice by slice.
+
+    Threads are used if `threaded`, on a CPU of which PyTorch may use several threads, without `micro_batch`
+    and other processes.
+    """
     threads, device = torch.get_num_threads(), next(network.parameters()).device
     if device.type == "cuda" or threads == 1 or micro_batch or distributed.world_size() > 1 or not threaded:
         yield Slices(network, batch_size, micro_batch, seed)

@@ -61,7 +61,10 @@ class TrainingState:
 
 
 class TrainingLog:
-    """Rows of mean losses: every iterations / LOG_ROWS iterations, at each validation, and at the end."""
+    """The log of a training: rows with the mean loss since the row before.
+
+    A row is added every iterations / LOG_ROWS iterations, at each validation, and at the end.
+    """
 
     def __init__(self, settings: Optimisation):
         self.settings = settings
@@ -75,7 +78,7 @@ class TrainingLog:
         return done == self.settings.iterations or done % self.settings.validate_every == 0
 
     def add(self, done: int, loss: Tensor, learning_rate: float, nll: float | None) -> dict[str, str] | None:
-        """Add the loss of an iteration. At the end of a row, return the numbers for the progress bar.
+        """Add the loss of an iteration. If a row of the log ends, return numbers for the progress bar.
 
         Raises InputError if the mean loss of the row is not finite.
         """
@@ -108,7 +111,10 @@ class TrainingLog:
 
 
 def learning_rate_schedule(optimizer: torch.optim.Optimizer, settings: Optimisation) -> LRScheduler:
-    """Linear warm-up to the peak, then a cosine to the final learning rate, or a constant rate."""
+    """Return the schedule of the rate: a linear warm-up to the peak, then a cosine or a constant rate.
+
+    The cosine ends at the final learning rate.
+    """
     rest = settings.iterations - settings.warmup_iterations
     decay: LRScheduler
     if settings.decay == "cosine":
@@ -123,9 +129,10 @@ def learning_rate_schedule(optimizer: torch.optim.Optimizer, settings: Optimisat
 
 
 def moving_average(network: nn.Module, decay: float, updates: int = 0) -> AveragedModel:
-    """Exponential moving average with decay min(d, (1 + n) / (10 + n)) at update n = 1, 2, ...
+    """Return an exponential moving average of `network`, with decay min(d, (1 + n) / (10 + n)) at update n.
 
-    It starts with the weights of `network`, as if these came after `updates` updates.
+    d is `decay`, and n = 1, 2, ... The average starts with the weights of `network`, as if these came after
+    `updates` updates.
     """
 
     def update(averages: Tensors, parameters: Tensors, updates: Tensor | int) -> None:

@@ -15,10 +15,10 @@ from pairflow.training.objectives import BatchLoss, PairObjective, random_genera
 
 
 class VelocityObjective(PairObjective):
-    """The loss of flow matching: (v_theta(x_t, t) - (x1 - x0))^2, averaged over a batch of rows x1 (M, ...)
-    and over the elements of a row.
+    """The loss of flow matching: the mean of (v_theta(x_t, t) - (x1 - x0))^2 over a batch.
 
-    x_t = (1 - t) x0 + t x1 for a uniform t, and x0 comes from N(0, I) or from the pairs.
+    The mean is over the batch's rows of x1 (M, ...) and over the elements of a row. x_t = (1 - t) x0 + t x1
+    for a uniform t, and x0 comes from N(0, I) or from the pairs.
     """
 
     def batch(self, network: nn.Module, iteration: int) -> BatchLoss:
@@ -38,8 +38,8 @@ def integrate(
 ) -> tuple[Tensor, Trajectories]:
     """Return sources (B, d) from N(0, I) and their trajectories to t = 1 along the model's flow, on the CPU.
 
-    Sources are a function of the seed and the `labels`, so all models of the same data, and all numbers of
-    steps, start from the same sources.
+    B is `rows`. Sources are a function of the seed and the `labels`, the name of the random numbers. So all
+    models of the same data, and all numbers of steps, start from the same sources.
     """
     generator = random_generator(model.device, seed, *labels)
     x0 = torch.randn((rows, model.length), generator=generator, device=model.device)
@@ -57,9 +57,11 @@ def integrate(
 def draw_samples(
     model: VelocityModel, settings: FlowSampleSettings, rows: int, trial: int, first: int
 ) -> np.ndarray:
-    """Return a batch of a trial's samples (B, d + 2): the tokens of images, or vectors, and two more columns
-    for the energy and the straightness of their trajectories. The dtype is float32 for images, float64 for
-    vectors.
+    """Return a batch of samples (B, d + 2): the tokens of images, or vectors, and two more columns.
+
+    These have the energy and the straightness of the trajectories. B is `rows`, and the random numbers depend
+    on the `trial` and on `first`, the number of the batch's first sample. The dtype is float32 for images,
+    float64 for vectors.
     """
     labels = ("sample", trial, first)
     _, paths = integrate(model, settings.seed, rows, *labels, steps=settings.nfe, solver=settings.solver)

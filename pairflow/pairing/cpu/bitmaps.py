@@ -29,8 +29,10 @@ class Bitmaps(NamedTuple):
 
 
 def row_starts(columns: np.ndarray, index: Index, vocabulary_size: int) -> np.ndarray:
-    """Return `Bitmaps.starts`: where the blocks of each row of the index begin. `columns` (C, M) are the
-    transposed tokens of the keys (data rows)."""
+    """Return `Bitmaps.starts`: where the blocks of each row of the index begin.
+
+    `columns` (C, M) are the transposed tokens of the keys (data rows).
+    """
     if vocabulary_size == 2:
         return np.arange(index.none + 2) * -(-columns.shape[1] // BITS)
     # Blocks are counted before they are made, because `keys.prepare` may still choose lists.
@@ -41,7 +43,10 @@ def row_starts(columns: np.ndarray, index: Index, vocabulary_size: int) -> np.nd
 
 
 def build(columns: np.ndarray, index: Index, starts: np.ndarray, vocabulary_size: int) -> Bitmaps:
-    """Make the bitmaps of keys with the transposed tokens `columns` (C, M); see `row_starts`."""
+    """Make the bitmaps of the keys (data rows) with the transposed tokens `columns` (C, M).
+
+    `starts` is the result of `row_starts`.
+    """
     keys = columns.shape[1]
     valid = _packed(np.ones(keys, bool))
     bitmaps = Bitmaps(zero_blocks(starts[-1]), np.empty(starts[-1], np.int32), starts, valid)
@@ -58,7 +63,7 @@ def build(columns: np.ndarray, index: Index, starts: np.ndarray, vocabulary_size
 
 
 def _packed(keys: np.ndarray) -> np.ndarray:
-    """Pack booleans (M,) as bits of blocks, filled up with zeros."""
+    """Pack booleans (M,) as the bits of blocks, (blocks, 8) uint64; the rest of the last block is 0."""
     blocks = zero_blocks(-(-len(keys) // BITS))
     # Key k must be bit k of its word, as in `_fill_blocks`: hence the little order.
     bits = np.packbits(keys, bitorder="little")
@@ -68,7 +73,11 @@ def _packed(keys: np.ndarray) -> np.ndarray:
 
 @compiled
 def _count_blocks(rows, counts, last):
-    """Add how many blocks each index row needs for a column to `counts`; `last` is its last block so far."""
+    """Add to `counts`, for each row of the index, the number of blocks that it needs for one column.
+
+    `rows` (M,) has the index row of each key in this column. last[r] is the last block that is counted for
+    index row r, -1 for none; it is updated.
+    """
     for key in range(len(rows)):
         row = rows[key]
         if last[row] != key // BITS:
@@ -78,7 +87,11 @@ def _count_blocks(rows, counts, last):
 
 @compiled
 def _fill_blocks(rows, following, blocks, numbers, last):
-    """Set the bits of one column. following[r] is the next free block of row r, last[r] its last block."""
+    """Set the bits of one column in `blocks`, and write the numbers of these blocks to `numbers`.
+
+    `rows` (M,) has the index row of each key in this column. following[r] is the next free block of index row
+    r, and last[r] the number of its last block; both are updated.
+    """
     for key in range(len(rows)):
         row = rows[key]
         if last[row] != key // BITS:

@@ -132,7 +132,10 @@ equal_bits = _compared("==")
 
 
 def _unary(emit, result, operand):
-    """Return a compiled function of one value, whose LLVM code comes from `emit(builder, value)`."""
+    """Return a compiled function of one value, whose LLVM code comes from `emit(builder, value)`.
+
+    `operand` is the Numba type of the value, and `result` that of the result.
+    """
 
     @intrinsic
     def operation(typing, value):
@@ -156,7 +159,10 @@ def _binary(instruction):
 
 
 def _of_block(name, result):
-    """Return an `emit` for `_unary` that calls the LLVM function `name` with a block."""
+    """Return an `emit` for `_unary` that calls the LLVM function `name` with a block.
+
+    `result` is the LLVM type of the function's result.
+    """
 
     def emit(builder, block):
         function_type = ir.FunctionType(result, [_VECTOR])
@@ -202,7 +208,10 @@ def _product(typing, a, b):
 
 
 def _of_two(operation, instruction):
-    """Define an operator of two blocks, or of a block and a uint64, which stands for eight equal words."""
+    """Let Numba compile Python's `operation` on two blocks as `instruction`.
+
+    Either of the two may be a uint64, which stands for a block of eight equal words.
+    """
 
     @overload(operation)
     def define(a, b):

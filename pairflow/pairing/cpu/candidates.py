@@ -49,11 +49,11 @@ def candidates_for(columns: int) -> Candidates:
 
 @compiled
 def find_candidates(keys, rows, uniforms, rate, candidates):
-    """Find the positions whose draw is below the rate, so that they may leave their symbol in this step.
+    """Write to `candidates` the positions whose draw is below the rate: only they may leave their symbol.
 
-    They are written into `candidates`, with their draws and sums; returns their number. `rows` (A,) are the
-    rows of the index for the query's symbols; if no key has a symbol, w_i is 0. `uniforms` (N,) are the
-    random numbers of the step.
+    Each gets its draw and a sum of 0. `rows` (A,) are the index rows of the query's symbols; a symbol that no
+    key has is left out, because its w_i is 0. `uniforms` (N,) are the random numbers of the step. Returns the
+    number of candidates.
     """
     count = 0
     for i in range(len(rows)):
@@ -68,10 +68,11 @@ def find_candidates(keys, rows, uniforms, rate, candidates):
 
 @compiled
 def decide(keys, table, rate, margin, ceiling, count, work):
-    """Decide which of the `count` >= 1 candidates leave their symbol, and write them to `leaving`.
+    """Decide which of the `count` >= 1 candidates leave their symbol; fill `candidates.leaving` in `work`.
 
-    No key (data row) agrees with the query in more than `ceiling` columns. Returns the number of positions
-    that leave, and the match count of the nearest keys.
+    `work` also has the query's state. `table` is the step's table of levels, and `margin` the error bound,
+    both of `pairing.rule`. No key (data row) agrees with the query in more than `ceiling` columns. Returns
+    the number of columns that leave, and the match count of the nearest keys.
     """
     here, candidates = work.here, work.candidates
     nearest = greatest_possible(keys, here, ceiling)
@@ -104,7 +105,11 @@ def decide(keys, table, rate, margin, ceiling, count, work):
 
 @compiled
 def _settle(candidates, count, leaving, rate, margin, total, rest):
-    """Decide candidates by the bounds above; return how many are still undecided, and how many leave."""
+    """Decide candidates by the bounds of this module, with S = `total` and R = `rest`.
+
+    The first `count` candidates are undecided, and `leaving` have been found to leave. Returns both numbers
+    after the decisions.
+    """
     undecided = 0
     # One division serves all candidates: its rounding is far below `margin`, which widens the bounds.
     share = 1.0 / (total + rest)
@@ -125,9 +130,9 @@ def _settle(candidates, count, leaving, rate, margin, total, rest):
 def _settle_exactly(keys, table, rate, nearest, levels, count, leaving, work):
     """Decide the undecided candidates by points 3 to 6 of the rule, which stops after `levels` levels.
 
-    `work.level_sizes` has the sizes of these levels, and then the number of all farther keys. Returns how
-    many positions leave. Only about one decision in a billion gets here, so counting the levels again costs
-    nothing.
+    The first `count` candidates are undecided, and `leaving` have been found to leave; returns the number
+    that leave in the end. `work.level_sizes` has the sizes of these levels, and then the number of all
+    farther keys. Only about one decision in a billion gets here, so counting the levels again costs nothing.
     """
     candidates = work.candidates
     kept = _level_weights(work.level_sizes[: levels + 1], table, work.weights)

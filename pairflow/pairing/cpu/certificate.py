@@ -27,8 +27,9 @@ TRIES = 8  # after so many failures without a success, a thread stops trying
 def pair_by_data_row(keys, z, row_words, seed_words, rates, table, margin, others, work):
     """Move the query z (N,) to its source in one go, if only its own data row has weight on the whole way.
 
-    The module explains how that is proved (the certificate). If it cannot be proved, z stays unchanged.
-    `table` is the table of step 1. Returns whether z was moved.
+    The module explains how that is proved (the certificate). If it cannot be proved, z stays unchanged, and
+    one of the `work.tries` is used up. `pairing.rule` gives the `rates` of all steps, the `table` of step 1,
+    and the error bound `margin`; `others` is K - 1. Returns whether z was moved.
     """
     # `weight` is the bound R, `slack` the least distance of a draw from its threshold, relative to the rate.
     data_row, weight, slack = work.data_row, 1.0, 1.0
@@ -62,7 +63,10 @@ def pair_by_data_row(keys, z, row_words, seed_words, rates, table, margin, other
 
 @compiled
 def _weight_of_others(keys, z, data_row, table, work):
-    """Return the bound R at the state z of step 1; 1 unless `data_row` is the only nearest key."""
+    """Return the bound R at the state z of step 1; 1 unless `data_row` is the only nearest key.
+
+    `table` is that of step 1.
+    """
     for column in range(len(z)):
         if keys.constants[column] >= 0 and keys.constants[column] != data_row[column]:
             return 1.0

@@ -136,7 +136,10 @@ def _workspace(keys: int, length: int, columns: int) -> _Workspace:
 
 @compiled
 def _walk(keys, law, z, row, seed, step, work):
-    """Move z (N,) from t = step/T to 0; return the step that the rule must take, or 0 at the source."""
+    """Move z (N,) in place, from t = step/T towards 0, as long as all decisions are clear.
+
+    Returns 0 at the source; else the step from z that `BackwardSteps.take` must compute exactly.
+    """
     row_words, seed_words = split(row), split(seed)
     while step > 0:
         draw(work.positions, np.uint64(step), row_words, seed_words, work.words, work.uniforms)
@@ -160,7 +163,11 @@ def _walk(keys, law, z, row, seed, step, work):
 
 @compiled
 def _find_open(keys, law, z, step, work):
-    """List positions that leave for certain, and columns whose w_i decides. Returns their numbers."""
+    """Find the positions that leave for certain, and the columns where w_i decides.
+
+    Writes them to `work.leaving` and `work.open` (with `work.thresholds`); returns how many of each there
+    are.
+    """
     kappa, leaving, number, column = step / law.steps, 0, 0, 0
     for i in range(len(z)):
         constant = keys.constants[i]
@@ -178,7 +185,7 @@ def _find_open(keys, law, z, step, work):
 
 @compiled
 def _match(keys, z, work):
-    """Update the masks to the state z."""
+    """Update `work.masks`, the positions where each key matches the state, to the state z (N,)."""
     for c in range(len(keys.columns)):
         symbol = z[keys.places[c]]
         if work.shown[c] != symbol:
@@ -192,7 +199,10 @@ def _match(keys, z, work):
 
 @compiled
 def _score(keys, law, z, step, work):
-    """Fill `scores` and `greatest`; return the greatest score."""
+    """Fill `work.scores` with the score of each key at the state z (N,); return the greatest.
+
+    `work.greatest` gets the greatest score of each block of keys.
+    """
     odds = step / (law.steps - step)  # kappa / (1 - kappa)
     for c in range(len(keys.columns)):
         i, size, table = keys.places[c], 1 << (c % _BITS), work.tables[c // _BITS]
@@ -221,7 +231,11 @@ def _score(keys, law, z, step, work):
 
 @partial(compiled, sums_in_any_order=True)  # the error is allowed for
 def _agree(work, best, scale, number):
-    """Fill `sums` with w_i of the open columns, approximately."""
+    """Fill work.sums[:number] with the approximate w_i of the `number` open columns.
+
+    `best` is the greatest score. (score - best) * `scale` is the number of bits by which a key's weight is
+    below the greatest.
+    """
     total, weights, sums = 0.0, work.weights, work.sums
     sums[:number] = 0.0
     for block in range(len(work.greatest)):

@@ -24,7 +24,7 @@ class Index(NamedTuple):
     none: int
 
     def rows_of_keys(self, columns: np.ndarray, vocabulary_size: int) -> Iterator[np.ndarray]:
-        """Yield, for each of `columns` (C, M) of tokens, which row of the index each token has (M,)."""
+        """Yield for each of the `columns` (C, M), the transposed tokens, the index row (M,) of each key."""
         rows = np.empty(vocabulary_size, np.int64)
         for column, first, end in zip(columns, self.first_rows, self.first_rows[1:], strict=False):
             # Entries of other symbols are old or unset, but no token of this column has such a symbol.
@@ -41,7 +41,7 @@ def build(columns: np.ndarray, vocabulary_size: int) -> Index:
 
 @compiled
 def find_row(index, column, symbol):
-    """Return which row of the index a symbol in a column has, or `none` if no key has the symbol there."""
+    """Return the index row of `symbol` in `column`, or `index.none` if no key has the symbol there."""
     low, high = index.first_rows[column], index.first_rows[column + 1]
     while low < high:
         middle = (low + high) // 2

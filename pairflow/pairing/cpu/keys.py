@@ -25,7 +25,7 @@ class Keys(NamedTuple):
         tokens: the varying columns of the keys (M, A).
         rows: the index of the varying columns.
         bitmaps, lists: the keys of each row of the index; only one of the two is filled.
-        listed: whether it is `lists`.
+        listed: whether `lists` is filled, and not `bitmaps`.
         binary: whether K is 2.
     """
 
@@ -41,7 +41,10 @@ class Keys(NamedTuple):
 
 
 def prepare(data: np.ndarray, vocabulary_size: int, order: np.ndarray | None = None) -> Keys:
-    """Make the keys of `data` (M, N), unsigned, in the `order` of rows, by default `sorted_rows`."""
+    """Make the keys from `data` (M, N) of an unsigned dtype.
+
+    `order` (M,) lists the row numbers in the order of the keys, by default that of `sorted_rows`.
+    """
     constants = np.where((data == data[0]).all(axis=0), data[0].astype(np.int64), -1)
     varying = np.flatnonzero(constants < 0)
     if not len(varying):  # the kernels need a column
@@ -67,9 +70,9 @@ def prepare(data: np.ndarray, vocabulary_size: int, order: np.ndarray | None = N
 
 
 def sorted_rows(data: np.ndarray) -> np.ndarray:
-    """Return an order in which rows with equal ends are neighbours: sorted from the last position on.
+    """Return the row numbers (M,) of `data` (M, N), sorted by the last position, then the one before, ...
 
-    Rows of padded sequences are thus sorted by their lengths first.
+    So rows with equal ends are neighbours, and rows of padded sequences are sorted by their lengths first.
     """
     # The draws of semidiscrete transport depend on this order, also of equal rows (`pairing.posterior`).
     reversed_rows = np.ascontiguousarray(data[:, ::-1])

@@ -42,7 +42,7 @@ def build(columns: np.ndarray, vocabulary_size: int) -> Lists:
 
 
 def counters_for(keys: int) -> np.ndarray:
-    """Return counters of matches (M',) uint16, all 0, for M = `keys` keys (data rows), padded to M' >= M."""
+    """Return match counters (M',) uint16: 0 for each of the M = `keys` keys (data rows), then padding."""
     # 16 bits are enough for N <= 16,384. `equal_bits` reads COMPARED counters at a time, hence the padding.
     counters = np.full(-(-keys // COMPARED) * COMPARED, _NO_KEY, np.uint16)
     counters[:keys] = 0
@@ -51,8 +51,10 @@ def counters_for(keys: int) -> np.ndarray:
 
 @compiled
 def move(lists, counters, lost, gained):
-    """Update the match counters of all keys (data rows) after the query changed its symbols: the rows `lost`
-    of the index no longer match, and the rows `gained` do."""
+    """Update the match `counters` of all keys (data rows) after the query has changed some of its symbols.
+
+    Keys of the index rows `lost` lose a match, and keys of the index rows `gained` gain one.
+    """
     keys, starts = lists.keys, lists.starts
     for n in range(len(lost)):
         ahead = min(n + _AHEAD, len(lost) - 1)
@@ -66,8 +68,10 @@ def move(lists, counters, lost, gained):
 
 @compiled
 def restart(lists, counters, number, rows):
-    """Count the matches of the M = `number` keys (data rows) from zero, for a query with the symbols of these
-    `rows` (C,) of the index."""
+    """Count the matches of the M = `number` keys (data rows) with a query from zero; fill `counters`.
+
+    `rows` (C,) are the index rows of the query's symbols.
+    """
     keys, starts = lists.keys, lists.starts
     for key in range(number):
         counters[key] = np.uint16(0)
@@ -86,7 +90,7 @@ def _prefetch(keys, start, end):
 
 @compiled
 def sizes(lists, rows):
-    """Return how many keys (data rows) some rows of the index have, all together."""
+    """Return how many keys (data rows) the given `rows` of the index have in total."""
     total = 0
     for row in rows:
         total += lists.starts[row + 1] - lists.starts[row]
@@ -95,7 +99,7 @@ def sizes(lists, rows):
 
 @compiled
 def greatest(counters, keys):
-    """Return the greatest number of matches among the M = `keys` keys (data rows)."""
+    """Return the greatest of the match `counters` of M = `keys` keys (data rows), without their padding."""
     most = counters[0]
     # The padding must be left out, because it has the greatest number of all.
     for key in range(keys):
@@ -114,7 +118,7 @@ def level_size(counters, matches):
 
 @compiled
 def list_level(counters, matches, listed):
-    """Write the keys (data rows) with exactly `matches` matches to `listed`, in ascending order."""
+    """Write the keys (data rows) with exactly `matches` matches to `listed`, as ascending numbers."""
     count = 0
     for first in range(0, len(counters), COMPARED):
         bits = equal_bits(counters, first, np.uint16(matches))
@@ -126,7 +130,7 @@ def list_level(counters, matches, listed):
 
 @compiled
 def count_in_row(lists, row, counters, matches):
-    """Return how many keys (data rows) of a row of the index have exactly `matches` matches."""
+    """Return how many keys (data rows) of the index row `row` have exactly `matches` matches."""
     count = 0
     for at in range(lists.starts[row], lists.starts[row + 1]):
         count += counters[lists.keys[at]] == matches

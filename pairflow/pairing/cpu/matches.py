@@ -31,7 +31,10 @@ class State(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """A query's new symbols that are not counted yet, and the levels found last (`octave` -1: none)."""
+    """A query's changes that its match counts still lack, and the levels that `open_level` found last.
+
+    `octave` is -1 if there are no such levels.
+    """
 
     number: np.ndarray  # (1,): the number of pending changes
     lost: np.ndarray  # (A,): the index rows of the old symbols
@@ -73,8 +76,10 @@ def scratch_for(keys: Keys) -> Scratch:
 
 @inlined
 def move(keys, state, i, symbol, scratch):
-    """Give a query the symbol `symbol` in the varying column i. Planes are updated at once unless K = 2;
-    otherwise `apply_moves` must be called."""
+    """Give a query the symbol `symbol` in the varying column i.
+
+    Only planes for K > 2 are updated at once: `apply_moves` must follow.
+    """
     lost, gained = state.rows[i], find_row(keys.rows, i, symbol)
     state.symbols[i] = symbol
     if lost != gained:
@@ -132,7 +137,7 @@ def greatest_possible(keys, state, ceiling):
 
 @inlined
 def open_level(keys, state, matches, scratch):
-    """Find the keys (data rows) with exactly this match count, for `count_level`, and return their number."""
+    """Find the keys (data rows) with exactly `matches` matches, for `count_level`; return their number."""
     if keys.listed:
         return lists.level_size(state.counters, matches)
     octave = matches // planes.OCTAVE
@@ -146,8 +151,10 @@ def open_level(keys, state, matches, scratch):
 
 @inlined
 def count_level(keys, state, matches, number, scratch, columns, tally):
-    """For each column in `columns`, count the keys of the level found by `open_level` that agree with the
-    query there, and write the counts to `tally`. The level has `number` keys (data rows)."""
+    """For each column in `columns`, count the keys of a level that agree with the query there; fill `tally`.
+
+    The level has the `number` keys (data rows) with `matches` matches, which `open_level` has just found.
+    """
     starts = keys.lists.starts if keys.listed else keys.bitmaps.starts
     by_rows = 0
     for i in columns:
@@ -173,7 +180,10 @@ def count_level(keys, state, matches, number, scratch, columns, tally):
 
 @compiled
 def count_by_keys(tokens, listed, symbols, columns, tally):
-    """Write to tally[n] how many `listed` keys agree with `symbols` (A,) in column columns[n]."""
+    """Write to tally[n] how many of some keys agree with `symbols` (A,) in column columns[n].
+
+    `listed` has the numbers of these keys, and `tokens` (M, A) the varying columns of all keys.
+    """
     for n in range(len(columns)):
         tally[n] = 0
     for key in listed:

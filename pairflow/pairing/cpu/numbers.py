@@ -14,7 +14,10 @@ _choose = compiled(rng.choose)
 
 
 def uniform_tokens(seed: int, rows: np.ndarray, length: int, vocabulary_size: int) -> np.ndarray:
-    """Draw the rows of `rng.uniform_tokens` (B, N), some thirty times as fast."""
+    """Draw the same rows of noise (B, N) as `rng.uniform_tokens`, some thirty times as fast.
+
+    `rows` (B,) are the numbers of the rows.
+    """
     tokens = np.empty((len(rows), length), np.min_scalar_type(vocabulary_size - 1))
     positions = np.arange(-(-length // WORDS) * WORDS, dtype=np.uint64)
     numbers, size = np.asarray(rows, np.uint64), np.uint64(vocabulary_size)
@@ -24,7 +27,11 @@ def uniform_tokens(seed: int, rows: np.ndarray, length: int, vocabulary_size: in
 
 @compiled
 def _fill_uniform(rows, seed, size, positions, words, tokens):
-    """Fill `tokens` (B, N) with uniform noise; each of the `words` (N',) gives eight tokens."""
+    """Fill `tokens` (B, N) with uniform noise for the row numbers `rows` (B,) and K = `size`.
+
+    `positions` (N',) are 0, 1, 2, ..., and `words` (N',) is scratch memory; eight positions are drawn at a
+    time.
+    """
     seed_words = split(seed)
     for number in range(len(rows)):
         low, high = split(rows[number])
@@ -37,9 +44,10 @@ def _fill_uniform(rows, seed, size, positions, words, tokens):
 
 
 def tokens_by_frequency(seed: int, rows: np.ndarray, pi: np.ndarray) -> np.ndarray:
-    """Draw rows of noise (B, N) by `pi` (N, K), with the uniform numbers of `rng.draws` in step 0.
+    """Draw rows of noise (B, N), whose symbols have the probabilities `pi` (N, K) at each position.
 
-    `rows` (B,) are the numbers of the rows. The dtype is the smallest unsigned integer that holds K - 1.
+    They use the uniform numbers of `rng.draws` in step 0. `rows` (B,) are the numbers of the rows. The dtype
+    is the smallest unsigned integer that holds K - 1.
     """
     tokens = np.empty((len(rows), len(pi)), np.min_scalar_type(pi.shape[1] - 1))
     positions = np.arange(-(-len(pi) // WORDS) * WORDS, dtype=np.uint64)
@@ -50,7 +58,11 @@ def tokens_by_frequency(seed: int, rows: np.ndarray, pi: np.ndarray) -> np.ndarr
 
 @compiled
 def _fill_by_frequency(rows, seed, cumulative, positions, words, uniforms, tokens):
-    """Fill `tokens` (B, N): a uniform number u draws the first symbol with a cumulative probability > u."""
+    """Fill `tokens` (B, N): a uniform number u draws the first symbol with a cumulative probability > u.
+
+    `rows` (B,) are row numbers, `positions` (N',) are 0, 1, 2, ...; `words` and `uniforms` (N',) are scratch
+    memory.
+    """
     seed_words = split(seed)
     for number in range(len(rows)):
         draw(positions, np.uint64(0), split(rows[number]), seed_words, words, uniforms)
@@ -60,8 +72,10 @@ def _fill_by_frequency(rows, seed, cumulative, positions, words, uniforms, token
 
 @compiled
 def draw(positions, step, row_words, seed_words, words, uniforms):
-    """Fill `uniforms` (N',) with the random numbers of one step for a row, eight at a time; `words` is memory
-    for the random words that they are made from."""
+    """Fill `uniforms` (N',) with the random numbers of one row in one step, eight positions at a time.
+
+    `words` (N',) is scratch memory.
+    """
     # Eight positions at a time take 2.5 ns each in place of 14 (benchmarks/records/speed.md).
     low, high = fill(row_words[0]), fill(row_words[1])
     for block in range(len(positions) // WORDS):

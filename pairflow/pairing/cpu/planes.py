@@ -32,7 +32,10 @@ def planes_for(length: int) -> int:
 
 @compiled
 def move(planes, bitmaps, lost, gained):
-    """Update all match counts after a symbol of the query changed from the row `lost` to `gained`."""
+    """Update all match counts after a symbol of the query has changed.
+
+    Keys of the index row `lost` lose a match, and keys of the index row `gained` gain one.
+    """
     blocks, numbers, starts = bitmaps.blocks, bitmaps.numbers, bitmaps.starts
     old, old_end = starts[lost], starts[lost + 1]
     new, new_end = starts[gained], starts[gained + 1]
@@ -83,13 +86,19 @@ def move_binary(planes, bitmaps, gained):
 
 @compiled
 def _first_block(bitmaps, gained, n):
-    """Return where the blocks of row gained[n] begin; if there is no such row, of the row without keys."""
+    """Return where in `bitmaps.blocks` the index row gained[n] begins.
+
+    For n >= len(gained) this is where the row without keys begins.
+    """
     return bitmaps.starts[gained[n]] if n < len(gained) else bitmaps.starts[-2]
 
 
 @compiled
 def _add_sum(planes, block, ones, twos, fours, number):
-    """Add 2 (ones + 2 twos + 4 fours) - `number` to the match counts of a block."""
+    """Add 2 (ones + 2 twos + 4 fours) - `number` to the match counts of the keys in the block number `block`.
+
+    `ones`, `twos` and `fours` are blocks, with a bit for each key.
+    """
     count = planes.shape[1]
     # A bit of 1 adds 1 and a bit of 0 subtracts 1: `number` bits of sum s change a count by 2 s - number.
     gain = carry = borrow = fill(np.uint64(0))
@@ -111,9 +120,10 @@ def _full_add(a, b, c):
 
 @compiled
 def split_octave(planes, valid, octave, masks, touched, counts):
-    """Find the keys whose match count is 8 `octave` + k, for k = 0..7: bitmaps masks[k], numbers counts[k].
+    """Find the keys with the match counts 8 `octave` + k, for k = 0..7, among the `valid` ones.
 
-    Only blocks with such a key are written. They are listed in `touched`, and their number is returned.
+    Writes them as bitmaps to masks[k], and their number to counts[k]. Only blocks with such a key are
+    written. These blocks are listed in `touched`, and their number is returned.
     """
     size, bits = planes.shape[:2]
     # Masks of only the levels that are asked for were slower: 176 us a query in place of 151 on QM9
@@ -148,14 +158,17 @@ def split_octave(planes, valid, octave, masks, touched, counts):
 
 @compiled
 def _store_and_count(masks, block, mask):
-    """Store a mask and return the number of bits in each of its words."""
+    """Store `mask` as block number `block` of `masks`; return the numbers of bits in its eight words."""
     store(masks, block, mask)
     return popcount(mask)
 
 
 @compiled
 def clear_untouched(mask, touched, written):
-    """Set all blocks of a mask (blocks, 8) that `split_octave` did not write to zero."""
+    """Set to zero the blocks of a mask (blocks, 8) that `split_octave` has not written.
+
+    These are all blocks except touched[:written].
+    """
     # One pass is enough, because `split_octave` lists the blocks in ascending order.
     following = 0
     for block in range(len(mask)):
@@ -167,7 +180,7 @@ def clear_untouched(mask, touched, written):
 
 @compiled
 def list_keys(mask, touched, listed):
-    """Write the keys in the `touched` blocks of `mask` (blocks, 8) to `listed`, ascending."""
+    """Write the numbers of the keys in the `touched` blocks of `mask` (blocks, 8) to `listed`, ascending."""
     count = 0
     for block in touched:
         if any_bit(load(mask, block)):

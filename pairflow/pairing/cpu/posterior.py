@@ -35,8 +35,10 @@ _weigh = compiled(posterior.weigh)
 
 
 class Buckets(NamedTuple):
-    """The keys (data rows), sorted into buckets of equal potential: bucket b has the keys starts[b]..starts[b
-    + 1] - 1."""
+    """The keys (data rows), sorted into buckets of equal potential.
+
+    Bucket b has the keys starts[b]..starts[b + 1] - 1.
+    """
 
     rows: np.ndarray  # (M,): the row of each key
     starts: np.ndarray
@@ -46,8 +48,7 @@ class Buckets(NamedTuple):
 
 
 class Law(NamedTuple):
-    """The tables near[g] and high[b] of `pairing.posterior` (point 2), from which the weights of rows are
-    made."""
+    """The tables near[g] and high[b] of `pairing.posterior` (point 2), which make the weights of rows."""
 
     near: np.ndarray
     high: np.ndarray
@@ -66,8 +67,8 @@ class LawWorkspace(NamedTuple):
 class Posterior:
     """Draws data rows for sources from P(m | z), as `pairing.posterior` defines it.
 
-    `tokens` (M, N) are the data rows, and `buckets` (M,), counted from 0, their potentials: a bucket is one
-    unit lower than the one before.
+    `tokens` (M, N) are the data rows. `buckets` (M,) are the numbers of units by which their potentials are
+    below the greatest, and `tau` is the temperature.
     """
 
     def __init__(self, tokens: np.ndarray, buckets: np.ndarray, vocabulary_size: int, tau: float):
@@ -88,9 +89,11 @@ class Posterior:
         draws: int = 1,
         threads: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Draw rows (S, draws) int32 for `sources` (S, N); their `numbers` (S,) select the random numbers.
+        """Draw `draws` data rows for each of `sources` (S, N).
 
-        Also returns the entropies (S,) of P(m | z) in nats. Nothing depends on the number of threads.
+        Returns the numbers (S, draws) int32 of the rows, and the entropies (S,) of P(m | z) in nats.
+        `numbers` (S,) are the numbers of the sources, which select their random numbers. Nothing depends on
+        the number of threads.
         """
         sources = np.ascontiguousarray(sources.astype(self.keys.tokens.dtype, copy=False))
         numbers = np.asarray(numbers, np.uint64)
@@ -135,7 +138,11 @@ def _buckets(order: np.ndarray, buckets: np.ndarray) -> Buckets:
 
 @compiled
 def _draw(keys, buckets, law, sources, numbers, seed, work, cells, rows, entropies):
-    """Draw rows (b, D) for `sources` (b, N); `cells` (D, 3) are level, bucket and number of each draw."""
+    """Draw D data rows for each of `sources` (b, N): write their numbers to `rows` (b, D).
+
+    Fills `entropies` (b,), too. `numbers` (b,) select the random numbers. `cells` (D, 3) is scratch memory
+    for the level and the bucket of each draw, and for its number in this cell.
+    """
     seed_words = split(seed)
     for number in range(len(sources)):
         _start(keys, sources[number], work)
@@ -149,7 +156,12 @@ def _draw(keys, buckets, law, sources, numbers, seed, work, cells, rows, entropi
 
 @compiled
 def _draw_cells(law, counts, levels, mass, weights, totals, seed_words, number, cells):
-    """Fill `cells` by points 4 and 5 of the law for the source `number`, and return the entropy."""
+    """Fill `cells` (D, 3) with the level, the bucket and the number in this cell of each of D draws.
+
+    These are points 4 and 5 of the law, for the source with the number `number`: `counts` (L, B) has the rows
+    in each cell, of which the first `levels` levels count, and `mass` is the total of point 3. `weights` (L,
+    B) and `totals` (L,) are scratch memory. Returns the entropy of the drawn row, in nats.
+    """
     whole = _weigh(counts, levels, law.near, law.high, mass, weights)
     for level in range(levels):
         totals[level] = 0
@@ -171,12 +183,11 @@ def _draw_cells(law, counts, levels, mass, weights, totals, seed_words, number, 
 
 @compiled
 def cells_of_counts(law, counts, rows, seed, numbers, weights, totals, cells, entropies):
-    """Draw a cell (a level and a bucket) and a row in it for each source, from the numbers of rows in all
-    cells.
+    """Draw cells (a level and a bucket), and a row in each, for sources whose `counts` are known.
 
     Points 3 to 5 of `pairing.posterior` define how. Fills `cells` (S, D, 3) and `entropies` (S,) from
-    `counts` (S, L, B). `rows` is M; `weights` (L, B) and `totals` (L,) are scratch memory. L must be at least
-    the number of levels that point 3 uses.
+    `counts` (S, L, B), the numbers of rows in all cells. `rows` is M; `weights` (L, B) and `totals` (L,) are
+    scratch memory. L must be at least the number of levels that point 3 uses.
     """
     seed_words = split(seed)
     for s in range(len(counts)):
@@ -195,7 +206,10 @@ def cells_of_counts(law, counts, rows, seed, numbers, weights, totals, cells, en
 
 @compiled
 def _start(keys, z, work):
-    """Move the state to a source. Bitmaps start from zero, because two sources have little in common."""
+    """Give the query in `work.state` the symbols of the source z (N,), and count its matches.
+
+    Bitmaps start from zero, because two sources have little in common.
+    """
     state = work.state
     if not keys.listed and not keys.binary:
         nothing = fill(np.uint64(0))
@@ -213,7 +227,10 @@ def _start(keys, z, work):
 
 @compiled
 def _count_cells(keys, buckets, law, work):
-    """Count the cells level by level; return the nearest match count, how many levels, and their mass."""
+    """Fill `work.counts` with the number of rows in each cell, level by level, until point 3 stops.
+
+    Returns the match count of the nearest keys, the number of levels, and the total of point 3.
+    """
     state, scratch, counts = work.state, work.scratch, work.counts
     nearest = greatest_possible(keys, state, len(keys.columns))
     number = open_level(keys, state, nearest, scratch)
@@ -238,7 +255,10 @@ def _count_cells(keys, buckets, law, work):
 
 @compiled
 def _count_all_levels(keys, buckets, nearest, counters, counts):
-    """Count the keys of each level and bucket, by their counters."""
+    """Fill `counts` (L, B) with the number of keys at each level and in each bucket.
+
+    `counters` has the match count of each key. `nearest` is the greatest match count, that of level 0.
+    """
     for level in range(len(counts)):
         for bucket in range(counts.shape[1]):
             counts[level, bucket] = 0
@@ -248,7 +268,10 @@ def _count_all_levels(keys, buckets, nearest, counters, counts):
 
 @compiled
 def _count_level(buckets, matches, number, scratch, counts):
-    """Count the `number` keys of a match count bucket by bucket, in the blocks with such a key."""
+    """Fill `counts` (B,) with the number of keys with `matches` matches in each bucket.
+
+    `open_level` has just found these keys, and their number, `number`.
+    """
     for bucket in range(len(counts)):
         counts[bucket] = 0
     if number > 0:
@@ -263,7 +286,10 @@ def _count_level(buckets, matches, number, scratch, counts):
 
 @compiled
 def _count_word(buckets, word, bits, counts):
-    """Count the keys of a word bucket by bucket."""
+    """Add the keys of one word, the set bits of `bits`, to `counts` (B,), bucket by bucket.
+
+    `word` is the number of the word: it has the keys 64 word..64 word + 63.
+    """
     if buckets.of_word[word] >= 0:
         counts[buckets.of_word[word]] += bit_count(bits)
         return
@@ -274,7 +300,11 @@ def _count_word(buckets, word, bits, counts):
 
 @compiled
 def _entropy(counts, weights, levels, whole):
-    """Return the entropy in nats of the drawn row, given the source."""
+    """Return the entropy in nats of the drawn row, given the source.
+
+    `counts` and `weights` (L, B) belong to the cells, of which the first `levels` levels count; `whole` is
+    the sum of the weights of all rows.
+    """
     # The GPU engine runs this loop, too, so that both add in the same order.
     entropy = 0.0
     for level in range(levels):
@@ -288,7 +318,11 @@ def _entropy(counts, weights, levels, whole):
 
 @compiled
 def _find_in_level(counts, weights, pick):
-    """Point 5 of the law in a level: returns the bucket of the cell, and the row's number in the cell."""
+    """Return the bucket of the cell that `pick` leads to, and the row's number in this cell.
+
+    This is point 5 of the law, in the one level with these `counts` and `weights` (B,). `pick` is less than
+    its total weight.
+    """
     bucket = 0
     while pick >= counts[bucket] * weights[bucket]:
         pick -= counts[bucket] * weights[bucket]
@@ -298,9 +332,10 @@ def _find_in_level(counts, weights, pick):
 
 @compiled
 def _find_rows(keys, buckets, matches, level, work, cells, rows):
-    """Find the data row of each draw whose cell is in `level`, and write its number to `rows` (D,).
+    """Find the data row of each draw whose cell is in `level`, and write the row's number to `rows` (D,).
 
-    `cells` (D, 3) are level, bucket and number of each draw. The keys of the level have `matches` matches.
+    `cells` (D, 3) has the level, the bucket and the number in this cell of each draw. The keys of the level
+    have `matches` matches.
     """
     is_open = False
     for n in range(len(cells)):
@@ -322,7 +357,7 @@ def _find_rows(keys, buckets, matches, level, work, cells, rows):
 
 @compiled
 def _find_counter(counters, matches, key, number):
-    """Return the `number`-th key (from 0) with `matches` matches, from `key` on."""
+    """Return the `number`-th (from 0) of the keys with `matches` matches, counted from the key `key` on."""
     while counters[key] != matches or number > 0:
         number -= counters[key] == matches
         key += 1
@@ -331,7 +366,7 @@ def _find_counter(counters, matches, key, number):
 
 @compiled
 def _find_bit(mask, first, number):
-    """Return the `number`-th key (from 0) in a mask, from key `first` on."""
+    """Return the `number`-th (from 0) of the keys in `mask` (blocks, 8), counted from the key `first` on."""
     block, word = first // BITS, first % BITS // 64
     bits = mask[block, word] >> np.uint64(first % 64) << np.uint64(first % 64)
     while number >= bit_count(bits):

@@ -11,8 +11,11 @@ from pairflow.pairing.cpu.numbers import draw, other, split
 
 @compiled
 def pair_queries(keys, sources, row_numbers, rates, tables, margin, seed, vocabulary_size, work):
-    """Move the queries in `sources` (b, N), in place, from data rows at t = 1 to sources at t = 0, by
-    Algorithm 1. `keys` are the data rows that they are compared with."""
+    """Move the queries `sources` (b, N), in place, from data rows to sources (Algorithm 1).
+
+    `keys` are the data rows with which queries are compared, and `row_numbers` (b,) select the random
+    numbers. `rates`, `tables` and `margin` are from `pairing.rule`.
+    """
     seed_words, others = split(seed), np.uint64(vocabulary_size - 1)
     for query in range(len(sources)):
         z, row_words = sources[query], split(row_numbers[query])
@@ -41,7 +44,10 @@ def pair_queries(keys, sources, row_numbers, rates, tables, margin, seed, vocabu
 
 @compiled
 def _move_constants(constants, z, rate, step, row_words, seed_words, others, uniforms):
-    """Change constant columns where z still agrees with all keys: w_i is 1."""
+    """Let constant columns leave their symbol where z still has it, so that w_i is 1; changes z in place.
+
+    A column leaves if its random number in `uniforms` is below `rate`.
+    """
     for column in range(len(z)):
         if constants[column] == z[column] and uniforms[column] < rate:
             z[column] = other(z[column], column, step, row_words, seed_words, others)
@@ -49,7 +55,10 @@ def _move_constants(constants, z, rate, step, row_words, seed_words, others, uni
 
 @compiled
 def _start(keys, z, work):
-    """Move the `home` state from the previous query's data point to this one, and copies it to `here`."""
+    """Move the state `work.home` from the previous query's data point to the data point z (N,).
+
+    Copies it to `work.here`.
+    """
     for i in range(len(keys.columns)):
         symbol = z[keys.columns[i]]
         # Before its first move a column has no index row, but its symbol is 0, which may be the wanted one.

@@ -44,7 +44,10 @@ _LAUNCH_SECONDS = 1.0  # the progress bar, Ctrl-C and displays wait for the end 
 
 
 class Missing(NamedTuple):
-    """What the engine lacks, as the end of a sentence. `gpu`: there is a GPU, but it cannot be used."""
+    """The reason why the engine cannot run: `text` is the end of a sentence.
+
+    `gpu` says whether there is a GPU, which cannot be used.
+    """
 
     text: str
     gpu: bool = False
@@ -61,7 +64,8 @@ class UnusableGpu(Exception):
 class KernelLayout:
     """Constants with which the kernels are compiled.
 
-    A symbol has `planes` bits and a distance `bits`, a block has `warps`, a multiprocessor `resident` blocks.
+    `planes` is the number of bits of a symbol, `bits` that of a distance, `warps` the number of warps in a
+    block, and `resident` the number of blocks on a multiprocessor at a time.
     """
 
     planes: int
@@ -81,7 +85,7 @@ class KernelLayout:
 
     @property
     def threads(self) -> int:
-        """Threads of a block."""
+        """The number of threads in a block."""
         return _LANES * self.warps
 
     @property
@@ -90,7 +94,7 @@ class KernelLayout:
         return self.threads * (4 * 4 + 4) + 8 * 4
 
     def macros(self) -> dict[str, object]:
-        """Return the macros that the kernels need."""
+        """Return the macros that the kernels need, from name to value."""
         return {
             "PLANES": self.planes,
             "BITS": self.bits,
@@ -108,7 +112,7 @@ def source() -> str:
 
 
 def defines(macros: dict[str, object]) -> list[str]:
-    """Return the compiler's options for macros."""
+    """Return the compiler's options that define these macros."""
     return [f"-D{name}={value}" for name, value in macros.items()]
 
 
@@ -144,7 +148,7 @@ def held_memory_mb() -> float:
 
 
 class GpuPairer:
-    """Pairs rows on a device, `Cuda` or its emulation; packed keys are reused while the data are the same.
+    """Pairs rows on a device, `Cuda` or its emulation; packed keys are reused while `data` is the same array.
 
     Raises UnusableGpu if the kernels cannot be compiled, or if there is too little memory.
     """
@@ -182,7 +186,7 @@ class GpuPairer:
             raise UnusableGpu(f"has too little memory: {error}") from None
 
     def _pair_in_launches(self, queries: np.ndarray, row_numbers: np.ndarray, settings: tuple) -> np.ndarray:
-        """Return the sources of all queries, computed in one launch after another."""
+        """Return the sources (B, N) of all queries, by one launch after another; see `_pair`."""
         sources = np.empty_like(queries)
         start = 0
         with bar(total=len(queries), desc="pairing", unit="row", quiet=not self.progress) as paired:
@@ -196,7 +200,10 @@ class GpuPairer:
         return sources
 
     def _load(self, data: np.ndarray) -> None:
-        """Pack the keys, and allocate scratch memory for the blocks."""
+        """Pack `data` as the keys on the device, and allocate scratch memory for the blocks.
+
+        Raises InputError if there are too many rows.
+        """
         if len(data) >= MAX_KEYS:
             raise InputError(f"tokens: the GPU engine takes fewer than {MAX_KEYS} rows, found {len(data)}")
         self.data, self.keys, self.scratch = None, (), ()  # frees their memory first
@@ -205,7 +212,10 @@ class GpuPairer:
         self.data, self.rows_at_once = data, self.blocks
 
     def _pair(self, queries: np.ndarray, row_numbers: np.ndarray, settings: tuple) -> np.ndarray:
-        """Return the sources of the queries of one launch."""
+        """Return the sources of `queries` (b, N), computed in one launch of the kernel `walk`.
+
+        `settings` are the last arguments of the kernel: the results of `_rule_on`, then the seed and K - 1.
+        """
         device, layout = self.device, self.layout
         states = device.array(queries.astype(np.uint16))
         numbers = device.array(np.asarray(row_numbers, dtype=np.uint64))
@@ -227,7 +237,10 @@ class Cuda:
         self.multiprocessors = cupy.cuda.runtime.deviceGetAttribute(count, number)
 
     def compile(self, source: str, macros: dict[str, object]) -> dict[str, Callable]:
-        """Compile the kernels `pack` and `walk` of `source`. CuPy caches the machine code on disk."""
+        """Return the compiled kernels `pack` and `walk` of `source`, by name.
+
+        CuPy caches the machine code on disk. Raises UnusableGpu if they cannot be compiled.
+        """
         options = (*OPTIONS, *defines(macros))
         try:
             module = self._cupy.RawModule(code=source, options=options, backend="nvrtc")
@@ -255,14 +268,19 @@ class Cuda:
     def launch(
         self, kernel: Callable, blocks: int, threads: int, arguments: tuple, shared_bytes: int = 0
     ) -> None:
-        """Start a kernel; arguments are arrays of the device and NumPy scalars."""
+        """Start `kernel` in `blocks` blocks of `threads` threads.
+
+        `arguments` are arrays of the device and NumPy scalars.
+        """
         kernel((blocks,), (threads,), arguments, shared_mem=shared_bytes)
 
 
 def _packed(device: Any, kernels: dict[str, Callable], layout: KernelLayout, data: np.ndarray) -> tuple:
-    """Pack the keys on the device; return columns, held, constants, M, words per column, N for the kernels.
+    """Pack the data rows on the device as keys; return the arguments of the kernel that describe them.
 
-    Keys are sorted, so that a tile has few different distances.
+    These are: columns (the bits of the symbols), held (which symbols occur at each position), constants (the
+    symbol of each constant position, -1 elsewhere), M, words per column, and N. Keys are sorted, so that a
+    tile has few different distances.
     """
     from pairflow.pairing.cpu.keys import sorted_rows
 
@@ -279,7 +297,7 @@ def _packed(device: Any, kernels: dict[str, Callable], layout: KernelLayout, dat
 
 
 def _scratch(device: Any, layout: KernelLayout, blocks: int, data: np.ndarray) -> tuple:
-    """Allocate the scratch memory of all blocks: distances, candidates, jumps."""
+    """Allocate the scratch memory of all blocks: return the device arrays distances, candidates and jumps."""
     words = -(-len(data) // _TILE) * _LANES
     distances = device.empty((blocks, layout.bits, words), np.uint32)
     candidates, jumps = (device.empty((blocks, data.shape[1], numbers), np.uint16) for numbers in (1, 3))

@@ -20,8 +20,8 @@ _ONE_HOT = 1 << 13  # largest N K for which matches are computed as a matrix pro
 class TorchPosterior:
     """Draws data rows for sources from P(m | z), as `pairing.posterior` defines it, with torch.
 
-    `tokens` (M, N) are the data rows, and `buckets` (M,), counted from 0, their potentials: a bucket is one
-    unit lower than the one before.
+    `tokens` (M, N) are the data rows. `buckets` (M,) are the numbers of units by which their potentials are
+    below the greatest, and `tau` is the temperature.
     """
 
     def __init__(
@@ -50,9 +50,11 @@ class TorchPosterior:
         draws: int = 1,
         threads: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Draw rows (S, draws) int32 for `sources` (S, N), and return entropies (S,): see `Posterior.draw`.
+        """Draw `draws` data rows for each of `sources` (S, N), with the same results as the CPU engine.
 
-        `threads` is ignored, because torch and Numba have their own settings.
+        Returns the numbers (S, draws) int32 of the rows, and the entropies (S,) of P(m | z) in nats.
+        `numbers` (S,) are the numbers of the sources, which select their random numbers. `threads` is
+        ignored, because torch and Numba have their own settings.
         """
         rows, entropies = np.empty((len(sources), draws), np.int32), np.empty(len(sources))
         numbers = np.asarray(numbers, np.uint64)
@@ -68,9 +70,10 @@ class TorchPosterior:
         return rows, entropies
 
     def _count_cells(self, sources: np.ndarray) -> tuple[Tensor, np.ndarray]:
-        """Return the cell (S, M) of each row, level * B + bucket, and the rows in each cell (S, L, B).
+        """Return the number of each row's cell (S, M), and how many rows each cell has (S, L, B).
 
-        Rows beyond the levels that matter share one additional cell, which is not counted.
+        The number of a cell is level * B + bucket. Rows beyond the levels that matter share one additional
+        cell, which is not counted.
         """
         matches = self._matches(self._tensor(sources))
         levels = (matches.amax(dim=1, keepdim=True) - matches).clamp_max(self.levels)
@@ -82,7 +85,7 @@ class TorchPosterior:
         return cells, counts[:, :last].reshape(len(sources), self.levels, -1).cpu().numpy()
 
     def _matches(self, sources: Tensor) -> Tensor:
-        """Return the number of equal positions of each source and row, (S, M) int64."""
+        """Return in how many positions each source (S, N) equals each data row, (S, M) int64."""
         if self.product:
             return (self._one_hot(sources) @ self.tokens).long()
         matches = torch.zeros(len(sources), len(self.tokens), dtype=torch.int64, device=self.device)
@@ -91,7 +94,11 @@ class TorchPosterior:
         return matches
 
     def _find_rows(self, cells: Tensor, drawn: np.ndarray) -> np.ndarray:
-        """Return the indices (S, D) of drawn rows; `drawn` has their level, bucket and number in the cell."""
+        """Return where the drawn rows (S, D) are among the sorted data rows.
+
+        `cells` (S, M) has the number of each row's cell, and `drawn` (S, D, 3) the level, the bucket and the
+        number in this cell of each draw.
+        """
         wanted = torch.from_numpy(drawn[:, :, 0] * len(self.law.high) + drawn[:, :, 1]).to(self.device)
         numbers = torch.from_numpy(drawn[:, :, 2].astype(np.int32)).to(self.device)
         indices = torch.empty_like(wanted)
