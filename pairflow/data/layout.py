@@ -87,7 +87,8 @@ def _is_prose(table: tuple[list[tuple[int, list[str]]], Header]) -> bool:
 
 
 def _split(lines: list[str], separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield (number of its last line, its fields) for each record that is not empty."""
+    """Yield (number of its last line, its fields) for each record that is not empty. Ends before a field that
+    is too long, as after an open quote."""
     reader = csv.reader(lines, delimiter=separator)
     with suppress(csv.Error):  # for an open quote
         for fields in reader:

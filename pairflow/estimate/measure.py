@@ -92,10 +92,10 @@ def _pairing(work: Work, request: dict) -> tuple[probe.Step, int, dict]:
 
 
 def _network(work: Work, request: dict) -> tuple[probe.Step, int, dict]:
-    """Prepare the work of training a new model on made-up rows, or of drawing from the model in one step.
+    """Prepare one iteration of training a new model on made-up rows, or drawing from the model in one step.
 
-    Returns a function that does the work for a number of rows, the number to measure (a batch), and the
-    facts: the number of parameters.
+    `request` is that of `measure`. Returns a function that does this for a number of rows, the number of
+    rows in a full batch, and a dict with the model's number of parameters.
     """
     import torch
 

@@ -114,7 +114,11 @@ def _assume(work: Work, experiment: Experiment, sizes: DatasetSize) -> Rate | No
 
 
 def _pairing(work: Work) -> Rate:
-    """Compute the rate of pairing, within a factor of three of the records in benchmarks/records/speed.md."""
+    """Compute the rate of pairing one subset by arithmetic.
+
+    For token rows on a CPU it is within a factor of three of the records in benchmarks/records/speed.md. On
+    a GPU it is the rate of the authors' program, and the memory is unknown.
+    """
     compared, numbers = float(work.rows) ** 2 * work.steps, 1.2e-5 * work.rows * work.length
     if not FLOWS[work.flow].tokens:
         seconds = compared * (2e-9 + 2.5e-11 * work.length)

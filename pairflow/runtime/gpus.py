@@ -69,7 +69,11 @@ def _require(count: int, gpus: list[str]) -> None:
 
 
 def _lock(gpu: str, holder: int) -> bool:
-    """Try to lock the GPU's file number `holder`, which all users can lock. Returns whether it was free."""
+    """Try to lock place number `holder` on a GPU until this process ends. Returns whether that worked.
+
+    A place is a file, shared by all users. If the file cannot be opened, a note is printed and the place
+    counts as taken.
+    """
     path = Path(tempfile.gettempdir(), f"pairflow-gpu-{gpu.replace('/', '-')}-{holder}.lock")
     try:
         file = os.open(path, _OPEN | (0 if path.exists() else os.O_CREAT), 0o644)

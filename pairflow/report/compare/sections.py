@@ -26,7 +26,7 @@ class RowKey(NamedTuple):
 
 
 class MetricKind(NamedTuple):
-    """What the values of a table have in common; `counts` are the numbers of samples behind them."""
+    """What values must share to stand in one table; `counts` are the numbers of samples behind them."""
 
     metric: str
     reference: str

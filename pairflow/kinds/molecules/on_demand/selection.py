@@ -56,7 +56,7 @@ class Selection:
       `identity`.
     - `refused by` and the name of a filter: that filter does not let it pass.
 
-    With `raw` every sample is delivered, and only `kept` and `invalid` occur. With `neutral` a sample is
+    With `raw` every sample is delivered; `known` and filters are not given then. With `neutral` a sample is
     neutralised first; it is known if its charged or its neutral form is known. `counts` has all verdicts, and
     `since` only those after the last delivered sample.
     """
