@@ -25,8 +25,8 @@ def quality(table: Grid, name: str) -> Picture:
     """Draw mean and standard deviation of a metric against the calls of the network, a line per method.
 
     A step counts as one call if the table has no calls. A metric that counts samples is shown as percent of
-    the largest number of samples. The vertical axis starts at 0, except for metrics with `log`: for them it is logarithmic if all
-    values are positive. `name` names the picture's files.
+    the largest number of samples. The vertical axis starts at 0, except for metrics with `log`: for them it
+    is logarithmic if all values are positive. `name` names the picture's files.
     """
     metric, floor = table.about, table.floor
     unit = 100 / table.frame.samples.max() if metric.counted else 1.0

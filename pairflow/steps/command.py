@@ -48,9 +48,9 @@ class Command(click.Command):
             text = f"No such option '{option}'. Snakemake's options follow `--`: pairflow run qm9 -- {option}"
             raise click.NoSuchOption(option, text, similar, ctx) from None
         except click.UsageError as error:
-            if "extra argument" in error.message:
-                error.message += ". Put quotes around a name with spaces"
-            raise
+            if "extra argument" not in error.message:
+                raise
+            raise click.UsageError(f"{error.message}. Put quotes around a name with spaces", ctx) from None
 
     def perform(self, ctx: click.Context) -> object:
         """Check the outputs, and run the command. Its errors are raised."""

@@ -42,7 +42,7 @@ class RealRange(click.FloatRange):
 
 
 class _Model(click.Path):
-    """The type of options for a model: its folder, or the name of a published model, which becomes its folder."""
+    """The type of options for a model: its folder, or the name of a published model (it becomes a folder)."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         folder: Any = super().convert(value, param, ctx)

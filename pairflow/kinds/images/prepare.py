@@ -75,8 +75,8 @@ class PreparedImages:
     """A data set of images, ready for pairing and training.
 
     `train` (M, N) and `test` (V, N) are token rows in the order of the data; with `flips`, mirror images
-    are the last half of `train`. Labels are (M,) and (V,), or None. `source` is the digest of the raw images; for `partial`
-    and `notes` see `RawImages`.
+    are the last half of `train`. Labels are (M,) and (V,), or None. `source` is the digest of the raw
+    images; for `partial` and `notes` see `RawImages`.
     """
 
     train: np.ndarray
