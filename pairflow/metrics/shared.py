@@ -59,7 +59,7 @@ _LIKELIER = Metric(
     "with their own label; `likelier_by_chance` is 1 / number of classes",
     unit="share, 0 to 1",
     better="higher for `likelier_in_class`",
-    pitfalls="the standard error is up to 0.5 / √rows; it says nothing about guidance",
+    pitfalls="the standard error is up to 0.5 / √rows; the metric says nothing about guidance",
     source="`pairflow/training/bound.py` (`compare_classes`)",
 )
 LIKELIHOODS = {**BOUNDS, **dict.fromkeys(("likelier_in_class", "likelier_by_chance"), _LIKELIER)}
