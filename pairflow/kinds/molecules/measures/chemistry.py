@@ -88,7 +88,8 @@ def compare(molecules: pd.DataFrame, training: TrainingMolecules) -> dict[str, f
     - `nn_similarity`: the mean similarity to the nearest training molecule.
     - `scaffolds`, `novel_scaffolds`: the number of distinct Bemis-Murcko scaffolds, and of those that no
       training molecule has; a molecule without rings has none.
-    - `common_scaffolds`, `common_frameworks`: see `count_cores`.
+    - `common_scaffolds`, `common_frameworks`: the numbers of molecules with one of the CORES most frequent
+      scaffolds of training molecules, and with the framework of one (see `count_cores`).
     - `<property>_wasserstein`: the Wasserstein-1 distance between the values of a property in these molecules
       and in the training molecules, in the unit of the property.
     """
