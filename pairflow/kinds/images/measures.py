@@ -73,8 +73,8 @@ def nearest(
 def most_similar(
     samples: np.ndarray, data: np.ndarray, *, device: "torch.device | str" = "cpu"
 ) -> np.ndarray:
-    """Return the largest cosine of each row of `samples` (B, D) with a row of `data` (M, D): (B,), to about
-    1e-6."""
+    """Return the largest cosine (B,) between each row of `samples` (B, D) and a row of `data` (M, D), to
+    about 1e-6."""
     import torch
 
     def unit(features: np.ndarray) -> torch.Tensor:

@@ -103,7 +103,8 @@ class PublishedText(PublishedFile, TextSource):
         return self.cut(self.fetch(), settings)
 
     def measure(self, settings: Text) -> DatasetSize:
-        """Estimate the size of packed rows if the numbers of tokens are known; otherwise read the file."""
+        """Estimate the size of the data set in packed rows if the numbers of tokens are known; otherwise
+        read the file."""
         if self.tokens is None:
             return super().measure(settings)
         tokens, held_out = self.tokens(settings)
@@ -165,7 +166,8 @@ def cut_lm1b(path: Path, settings: Text) -> Parts:
 
 
 def _sentences(path: Path, names: set[str], settings: Text) -> Iterator[str]:
-    """Yield the sentences of the files with these names, in the order of the archive."""
+    """Yield the sentences of the files with these names, in the order of the archive, with natural spaces
+    and normalised as the settings say."""
     try:
         with tarfile.open(path, "r|gz") as archive:
             for member in archive:
