@@ -237,7 +237,7 @@ class Drafting:
     """How `pairflow new` suggests an experiment on a user's file.
 
     Attributes:
-        settings: the settings of `new` for this kind.
+        settings: the class of the settings of `new` that this kind of data has.
         draft: summarises the file and suggests an experiment; returns None for a file of another kind.
     """
 

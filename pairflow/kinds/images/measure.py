@@ -128,7 +128,8 @@ class ImageComparison:
         )
 
     def neighbours(self, values: np.ndarray) -> Rows:
-        """Compare images, given as `ImageRows.values` (B, N), with the training images.
+        """Compare images with the training images. `values` (B, N) are their pixel values in units of the
+        data (see `ImageRows.values`).
 
         `nn_l2` is the mean L2 distance to the nearest training image, in pixel values of 0..255; `nn_copies`
         is the share of images that are equal to a training image in every pixel.

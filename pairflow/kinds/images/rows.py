@@ -124,8 +124,8 @@ class ReferenceStatistics:
 
 
 def measure_statistics(extractor: Extractor, images: ImageRows, progress: bool) -> ReferenceStatistics:
-    """Compute the statistics of `images`, without mirror images, in one pass. Raises InputError for fewer
-    than 4 images."""
+    """Compute the statistics of the features of `images`, without mirror images, in one pass. Raises
+    InputError for fewer than 4 images."""
     count = images.originals
     if count < 4:
         raise InputError(f"{images.path}: expected at least 4 images, found {count}")

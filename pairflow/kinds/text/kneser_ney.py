@@ -32,8 +32,8 @@ class _Counts:
 
     @classmethod
     def collect(cls, counts: np.ndarray, contexts: np.ndarray, size: int) -> Self:
-        """Collect the `counts` of k-grams. `contexts` has the number of each k-gram's context; these numbers
-        are below `size`."""
+        """Find sums, followers and discount from the `counts` of k-grams. `contexts` has the number of
+        each k-gram's context; these numbers are below `size`."""
         once, twice = (int(np.count_nonzero(counts == number)) for number in (1, 2))
         discount = once / (once + 2 * twice) if once and twice else 0.5
         sums = np.bincount(contexts, counts, size)

@@ -137,7 +137,8 @@ class Characters(Tokeniser):
 
     @classmethod
     def from_texts(cls, texts: Iterable[str], lines: bool = False) -> "Characters":
-        """Make a tokeniser of the characters in the texts. Raises InputError if they are too many."""
+        """Make a tokeniser of the characters in the texts, with symbols for end and padding if rows are
+        `lines`. Raises InputError if there are too many characters."""
         symbols = sorted(set().union(*map(set, texts)))
         if len(symbols) > MAX_VOCABULARY - 2:
             raise InputError(

@@ -58,7 +58,8 @@ class ImagesPage(KindPage):
     def make_details(
         self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str
     ) -> Details:
-        """Name the network behind each metric, and the networks with as many features as images, or more."""
+        """Return `features`, for each metric of `tables` a phrase with the network behind it, and
+        `deficient`, the networks with as many features as images, or more."""
         rows = contents.measured[contents.measured.evaluation == evaluation]
         deficient = rows[(rows.metric == "rank_deficient") & (rows.value > 0)].extractor.dropna()
         features = []

@@ -163,8 +163,8 @@ def _numbers(values: Sequence[int] | np.ndarray) -> np.ndarray:
 
 
 class _Part(NamedTuple):
-    """The molecules of a chunk that fit: a table of COLUMNS; and their tokens, one molecule after the other,
-    as the numbers that `ReadMolecules.tokens` gives them."""
+    """The molecules of a chunk that fit: a `table` with a row for each; and their tokens (`written`), one
+    molecule after the other, as the numbers in `ReadMolecules.tokens`."""
 
     table: pa.Table
     written: np.ndarray

@@ -81,11 +81,11 @@ class Survey(ReadMolecules):
     """Reads all molecules of a file, standardised as in the experiment, and counts what is in it.
 
     Attributes:
-        features: how many molecules have each of FEATURES before standardisation; duplicates and molecules
-            that a rule rejects count, too.
+        features: how many molecules have each of FEATURES (such as charges) before standardisation;
+            duplicates and molecules that a rule rejects count, too.
         ions: the number of molecules that are charged because a counter-ion was removed.
         lengths: the numbers of tokens (D,) of the D distinct molecules, with `<bos>` and `<eos>`.
-        groups: the number (D,) of each molecule's scaffold.
+        groups: the number (D,) of each molecule's scaffold; equal numbers are equal scaffolds.
         held_out: whether the user's own split holds a molecule out (D,).
         lines: the number (D,) of each molecule's first row in the file.
         unit: what the number of a row counts (line, record or row).

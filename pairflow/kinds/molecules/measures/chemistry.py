@@ -66,8 +66,8 @@ def describe_samples(
     progress: bool = False,
 ) -> pd.DataFrame:
     """Describe the distinct valid molecules among `strings` in a table with a row for each, indexed by
-    canonical SMILES. Its columns are PROPERTIES, STRUCTURES, the `further` descriptors, and `nearest`, the
-    similarity to the nearest training molecule."""
+    canonical SMILES. Its columns are PROPERTIES (such as logP), STRUCTURES (fingerprint and scaffold), the
+    `further` descriptors, and `nearest`, the similarity to the nearest training molecule."""
     spellings = distinct(strings)
     names = dict.fromkeys([*PROPERTIES, *STRUCTURES, *further])
     molecules = tabulate([*names], [*spellings.values()], threads, progress).set_axis([*spellings])

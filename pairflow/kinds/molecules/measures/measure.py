@@ -175,7 +175,8 @@ class SampledMolecules:
     """
 
     def __init__(self, settings: Chemistry, samples: Path, files: MoleculeFiles, machine: Machine):
-        """Read the files. Raises InputError unless they belong to one data set."""
+        """Read the samples and the `files`, and describe the molecules. Raises InputError unless the files
+        belong to one data set."""
         table, self.metadata = read_table(samples, "samples")
         words, self.known = Vocabulary.load(files.vocabulary), DatasetMolecules.read(files.smiles)
         self.metadata.require_same_vocabulary(words.hash, samples, files.vocabulary)

@@ -40,8 +40,8 @@ class NearestClasses:
         cls, asked: Mapping[Classes, np.ndarray], samples: Metadata, smiles: Path, molecules: Path, rows: Path
     ) -> "NearestClasses":
         """Read the training molecules from files: the canonical SMILES of the data set (`smiles`),
-        fingerprints (`molecules`), and token rows with labels (`rows`). `samples` is the metadata of the
-        samples.
+        fingerprints (`molecules`), and token rows with labels (`rows`). `asked` maps each column to the
+        labels that samples were asked for, and `samples` is the metadata of the samples.
 
         If several rows have the same molecule, the first one counts. Raises InputError if the files do not
         match.

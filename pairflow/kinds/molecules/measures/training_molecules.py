@@ -181,8 +181,8 @@ def describe_training(known: DatasetMolecules, threads: int, progress: bool) -> 
 
 
 def read_training(path: Path, known: DatasetMolecules) -> TrainingMolecules:
-    """Read the file `path`, a table of `describe_training`. Raises InputError if it was made from molecules
-    other than `known`."""
+    """Read the training molecules, with fingerprints, scaffolds and properties, from the file `path`, a
+    table of `describe_training`. Raises InputError if it was made from molecules other than `known`."""
     table, metadata = read_table(path, "training molecules")
     known.require(metadata, path)
     require_columns(path, table, dict.fromkeys(PROPERTIES, COMPUTED), metadata.kind)

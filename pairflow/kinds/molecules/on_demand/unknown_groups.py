@@ -39,8 +39,9 @@ class KnownGroups:
         return left
 
     def explain(self, tokens: Sequence[str]) -> str:
-        """Say what the model has in place of the first unknown group in `tokens`, the groups of a molecule:
-        the group with another charge or, if it does not know that, the nearest group."""
+        """Say what the model has in place of the first unknown group in `tokens`, the groups of a
+        molecule: the group with another charge or, if it does not know that, the nearest group. Empty if
+        it has neither."""
         first = self._unknown(tokens)[0]
         if first not in self._advice:
             if other := next(self._with_fewer_unknown(tokens), None):

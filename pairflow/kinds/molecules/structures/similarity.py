@@ -82,7 +82,8 @@ def compile_all() -> None:
 
 
 class Neighbours:
-    """The reference molecules, given by M fingerprints, among which the most similar one is found."""
+    """The reference molecules, given by M fingerprints, among which the one most similar to a molecule is
+    found."""
 
     def __init__(self, fingerprints: Iterable[bytes]):
         rows, sizes = _unpack(fingerprints)

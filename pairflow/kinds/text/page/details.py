@@ -100,8 +100,8 @@ def _print(values: pd.Series, least: int) -> list[str]:
 def measured_rows(results: FinishedExperiment, evaluation: str) -> pd.DataFrame:
     """Make a table with a row for each method at each number of steps, and the mean of each metric.
 
-    Further columns: `method`, `nfe` (the number of steps), `calls` of the network, `setting` (both in words),
-    and `warnings` (in words). The table is empty if the controls were not measured.
+    Further columns: `method`, `nfe` (the number of steps), `calls` of the network, `setting` (steps and calls
+    in words), and `warnings` (in words). The table is empty if the controls were not measured.
     """
     points, methods = find_points(results.metrics, evaluation), results.experiment.methods
     means = mean_values(results.measured, evaluation, ["method", "nfe"])

@@ -29,10 +29,10 @@ class VectorsPage(KindPage):
     things, section, shown, bounded = "vectors", "kinds/vectors/page/section.html", SHOWN, False
 
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, object]:
-        """Read the first two coordinates of some vectors, all (B, 2).
+        """Read the first two coordinates of some vectors, as arrays (B, 2).
 
-        Returns `training` vectors; `points`, samples by method and number of steps (NFE); and `ends`, for
-        each coupling noise x0 and its data x1.
+        Returns `training` vectors; `points`, samples by method and number of steps (NFE); and `ends`, noise
+        x0 and its data x1 for each coupling, and for each method that trains on its parent's pairs.
         """
         train = token_array(read_table(paths.data(root, "train.parquet"), "vectors")[0]["values"])
         names, seed = [*experiment.couplings(), *experiment.taught()], experiment.seeds[0]
