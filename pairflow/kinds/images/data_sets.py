@@ -150,7 +150,7 @@ def read_image(
     path: Path, size: int | None, mode: str | None, ground: str = "white"
 ) -> tuple[np.ndarray, list[str]]:
     """Read the pixels (H, W, C) uint8 of one file, turned upright, and remarks on what is not kept of it.
-    `size`, `mode` and `ground` are those of `read_folder`: side of a square, L or RGB, and colour behind
+    `size`, `mode` and `ground` are as in `read_folder`: side of a square, L or RGB, and colour behind
     transparent pixels. Raises InputError if it is no readable image."""
     from PIL import Image, ImageOps
 
