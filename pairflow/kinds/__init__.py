@@ -52,7 +52,7 @@ def page_of(experiment: "Experiment") -> "KindPage":
 
 
 def kind_of_model(description: Mapping[str, object], symbols: str) -> "AnyKind":
-    """Return the kind of rows that a model makes.
+    """Return the kind of data whose rows a model makes.
 
     Args:
         description: the content of the model's model.json; empty if unknown.

@@ -152,7 +152,7 @@ class Floor(ABC, Generic[F, R]):
     """Measures real data as if they were samples: which values perfect samples would have.
 
     Attributes:
-        settings: the class of the settings of a floor.
+        settings: the class of the settings of a floor, such as the number of trials.
         files: a NamedTuple class with a field for each file that a floor reads.
     """
 
@@ -209,11 +209,11 @@ class RowFloor(Floor[RealDraws, RowFiles]):
 
 @dataclass(frozen=True)
 class OnDemand:
-    """How `sample --count` delivers samples of a kind.
+    """How `sample --count` delivers samples of a kind of data.
 
     Attributes:
         deliver: makes the object that decodes, selects and writes a model's samples.
-        chosen_by: the metrics by which `sample` chooses a model, best first.
+        chosen_by: the metrics by which `sample` chooses a model; the first that was measured decides.
         supports: the names of the settings that the kind supports.
         grammar: returns a model's grammar, the rows that it may make (such as whole molecules); None if there
             is none.
@@ -237,7 +237,7 @@ class Drafting:
     """How `pairflow new` suggests an experiment on a user's file.
 
     Attributes:
-        settings: the settings of `new` for this kind.
+        settings: the class of the settings of `new` that this kind of data has.
         draft: summarises the file and suggests an experiment; returns None for a file of another kind.
     """
 

@@ -30,12 +30,12 @@ LabelledImages = tuple[np.ndarray, np.ndarray]  # images (M, H, W, C) uint8 and 
 
 
 def read_digits() -> RawImages:
-    """Read the 1,797 digits that come with the package, as images of the values 0 and 255.
+    """Read the 1,797 digits that come with the package, as images of the values 0 and 255, with their labels.
 
     A row of digits.gz has 9 bytes: the 8 x 8 bits, first pixel highest, and the label. A bit is 1 where
-    scikit-learn's `load_digits` (BSD licence) has a value of 8 or more. These are the test set of E. Alpaydin
-    and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository, 1998 (CC BY
-    4.0).
+    scikit-learn's `load_digits` (BSD licence) has a value of 8 or more. The digits are the test set of E.
+    Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository, 1998
+    (CC BY 4.0).
     """
     packed = gzip.decompress(Path(__file__).with_name("digits.gz").read_bytes())
     rows = np.frombuffer(packed, np.uint8).reshape(-1, 9)
@@ -52,7 +52,9 @@ def read_idx_files(folder: Path) -> list[LabelledImages]:
 
 
 def _read_idx(folder: Path, name: str, dimensions: int) -> np.ndarray:
-    """Read an array of bytes in MNIST's file format, idx, gzipped or not. Some copies have a dot in names."""
+    """Read the array of bytes `name`, of `dimensions` dimensions, from a folder of files in MNIST's
+    format, idx, gzipped or not. In some copies file names have a dot. Raises InputError if the file is
+    missing or damaged."""
     names = [f"{name}{joint}idx{dimensions}-ubyte" for joint in "-."]
     paths = (folder / f"{name}{end}" for name in names for end in (".gz", ""))
     if not (path := next(filter(Path.is_file, paths), None)):
@@ -148,7 +150,8 @@ def read_image(
     path: Path, size: int | None, mode: str | None, ground: str = "white"
 ) -> tuple[np.ndarray, list[str]]:
     """Read the pixels (H, W, C) uint8 of one file, turned upright, and remarks on what is not kept of it.
-    Raises InputError if it is no readable image."""
+    `size`, `mode` and `ground` are as in `read_folder`: side of a square, L or RGB, and colour behind
+    transparent pixels. Raises InputError if it is no readable image."""
     from PIL import Image, ImageOps
 
     require_regular(path)
@@ -258,8 +261,9 @@ class PublishedImages(ImageSource):
         return [RawFile(tuple(self.copies.readers), self.known.url, cached=self.copies.cached)]
 
     def _joined(self, parts: list[LabelledImages], file: str | None = None) -> RawImages:
-        """Join training and test images, and add the margin; `file` is the name of a local copy that is not a
-        folder. Raises InputError for images of another shape."""
+        """Join training and test images, each with labels, and add the black margin of the data set.
+        `file` is the name of a local copy that is not a folder. Raises InputError for images of another
+        shape."""
         assert self.size.shape is not None
         where = file or "the local copy"
         sides = self.known.margin, self.known.margin

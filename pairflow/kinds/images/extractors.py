@@ -73,7 +73,8 @@ class Extractor:
 
     @torch.inference_mode()
     def __call__(self, images: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Compute features (B, D), and class probabilities (B, classes) or None, of uint8 (B, H, W, C)."""
+        """Compute features (B, D), and class probabilities (B, classes) or None, of `images` uint8 (B, H,
+        W, C). Raises InputError for images of a shape that the network does not take."""
         _, height, width, channels = images.shape
         if self.shape not in (None, (channels, height, width)):
             sizes = f"{_size(self.shape)}, found {_size((channels, height, width))}"
@@ -158,7 +159,8 @@ class DinoV2(nn.Module):
 
     @classmethod
     def from_weights(cls, weights: dict[str, Tensor]) -> "DinoV2":
-        """Make the network of these weights. Raises KeyError or RuntimeError if they are not DINOv2's."""
+        """Make the network of these weights, by their names in the published file. Raises KeyError or
+        RuntimeError if they are not DINOv2's."""
         network = cls(
             width=weights["cls_token"].shape[-1],
             depth=sum(name.endswith(".norm1.weight") for name in weights),
@@ -179,8 +181,8 @@ class DinoV2(nn.Module):
         return self.norm(x)[:, 0]
 
     def _positions(self, side: int) -> Tensor:
-        """Return the embedding of each position, interpolated from the square grid of the weights to side x
-        side."""
+        """Return the embedding (1, 1 + side^2, width) of the class token and of each position,
+        interpolated from the square grid of the weights to side x side."""
         stored = round((self.pos_embed.shape[1] - 1) ** 0.5)
         if stored == side:
             return self.pos_embed
@@ -256,7 +258,8 @@ EXTRACTORS = {"classifier": _classifier, "inception": _inception, "dinov2": _din
 
 
 def _file(settings: ExtractorSettings, published: RawFile) -> tuple[Path, str]:
-    """Find the file of weights that the settings name, or the published one; returns it and its SHA-256."""
+    """Find the file of weights that the settings name, or the published one. Returns its path and its
+    SHA-256; raises InputError if the file has another checksum than expected."""
     path = Path(settings.weights) if settings.weights else published.fetch()
     if settings.sha256:
         return path, _verified(path, settings.sha256, "features.sha256")

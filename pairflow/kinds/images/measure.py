@@ -50,7 +50,8 @@ def measure_samples(
 
 
 def measure_floor(settings: FloorSettings, files: RealImages, machine: Machine) -> Measurement:
-    """Compute the metric rows of real images, as method `data`; see `ImageFloor.measure`."""
+    """Compute the metric rows of real images, as method `data`: distances of one half of the training
+    images from the other half and from test images, and of test images from the nearest training images."""
     device = choose(machine.device, machine.threads, machine.provenance)
     compared = ImageComparison.read(files, settings, device)
     train, test, references = compared.train, compared.test, compared.references
@@ -81,7 +82,8 @@ def measure_floor(settings: FloorSettings, files: RealImages, machine: Machine) 
 
 @dataclass(frozen=True)
 class ImageComparison:
-    """Compares the images of one trial with real images by an extractor's features; returns metric rows.
+    """Compares the images of one trial with real images by an extractor's features; its methods return metric
+    rows.
 
     `references` has the statistics of the features of training images (`train`) and, if there are any, of
     test images (`test`).
@@ -126,7 +128,8 @@ class ImageComparison:
         )
 
     def neighbours(self, values: np.ndarray) -> Rows:
-        """Compare images, given as `ImageRows.values` (B, N), with the training images.
+        """Compare images with the training images. `values` (B, N) are their pixel values in units of the
+        data (see `ImageRows.values`).
 
         `nn_l2` is the mean L2 distance to the nearest training image, in pixel values of 0..255; `nn_copies`
         is the share of images that are equal to a training image in every pixel.
@@ -148,8 +151,8 @@ class ImageComparison:
     def rank(self, step: str, counts: dict[str, tuple[int, int]]) -> Rows:
         """Compute `rank_deficient` for each reference: 1 if images are too few for a covariance of full rank.
 
-        `counts` has the numbers of samples and of reference images. If either is too small, the distance
-        depends on it, so that the command `step` warns on stderr.
+        `counts` maps each reference (train, test) to the numbers of samples and of its images. If either is
+        too small, the distance depends on it, so that the command `step` warns on stderr.
         """
         dimension, rows = self.extractor.dimension, []
         for reference, (samples, real) in counts.items():

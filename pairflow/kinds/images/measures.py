@@ -23,7 +23,8 @@ def inception_score(probabilities: ArrayLike, splits: int = 10) -> float:
     """Return the Inception Score of Salimans et al. 2016, from the class probabilities (n, C) of n images.
 
     It is exp(mean over images x of KL(p(y|x) || p(y))), where p(y) is the mean of p(y|x). The score depends
-    on the number of images: as usual, it is averaged over 10 `splits`, parts of the rows in their order.
+    on the number of images: as usual, it is averaged over `splits` parts of the rows in their order. Raises
+    InputError for fewer images than `splits`.
     """
     probabilities = np.asarray(probabilities, dtype=np.float64)
     if len(probabilities) < splits:
@@ -73,8 +74,8 @@ def nearest(
 def most_similar(
     samples: np.ndarray, data: np.ndarray, *, device: "torch.device | str" = "cpu"
 ) -> np.ndarray:
-    """Return the largest cosine of each row of `samples` (B, D) with a row of `data` (M, D): (B,), to about
-    1e-6."""
+    """Return the largest cosine (B,) between each row of `samples` (B, D) and a row of `data` (M, D), to
+    about 1e-6."""
     import torch
 
     def unit(features: np.ndarray) -> torch.Tensor:

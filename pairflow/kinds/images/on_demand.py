@@ -59,7 +59,8 @@ class ImageDelivery(Lines):
             np.save(file, self._images(rows), allow_pickle=False)
 
     def _write_picture(self, path: Path, rows: Rows) -> None:
-        """Write all images row by row into a square, small ones enlarged by a whole factor."""
+        """Write all images into one PNG file, row by row in a square grid, small ones enlarged by a whole
+        factor."""
         pixels = tile(self._images(rows), math.ceil(math.sqrt(len(rows))))
         factor = enlarge(ROOM, pixels.shape[1])
         pixels = pixels.repeat(factor, axis=0).repeat(factor, axis=1)

@@ -74,9 +74,9 @@ def contract(shape: Shape, levels: int) -> str:
 class PreparedImages:
     """A data set of images, ready for pairing and training.
 
-    `train` (M, N) and `test` (V, N) are token rows in the order of the data; with `flips`, mirror images
-    are the last half of `train`. Labels are (M,) and (V,), or None. `source` is the digest of the raw
-    images; for `partial` and `notes` see `RawImages`.
+    `train` (M, N) and `test` (V, N) are token rows in the order of the data; with `flips`, mirror images are
+    the last half of `train`. Labels are (M,) and (V,), or None. `source` is the digest of the raw images.
+    `partial` says which images a local copy lacks, and `notes` are further sentences for the user.
     """
 
     train: np.ndarray
@@ -91,10 +91,11 @@ class PreparedImages:
 
 
 def prepare(raw: RawImages, levels: int, settings: Images) -> PreparedImages:
-    """Split images into training and test rows of K = `levels` grey levels.
+    """Split images into training and test rows of K = `levels` grey levels, with mirror images if the
+    settings ask for them.
 
-    The test rows are the given test set, or a random share if there is none. Raises InputError for fewer
-    rows than `training_rows`.
+    The test rows are the given test set, or a random share if there is none. Raises InputError for fewer rows
+    than `training_rows`.
     """
     options = settings.model_dump(include={"training_rows", "validation_fraction", "split_seed"})
     split = split_rows(range(len(raw.images)), validation_rows=raw.test_rows, **options)
@@ -116,7 +117,8 @@ def prepare(raw: RawImages, levels: int, settings: Images) -> PreparedImages:
 
 
 def store(images: PreparedImages, settings: Images, files: Mapping[str, Path]) -> None:
-    """Write the token rows and labels of images, and the file vocabulary.json."""
+    """Write the token rows and labels of images, and vocabulary.json, into `files` (paths by name without
+    suffix). Prints the notes of `images` on stderr."""
     for note in filter(None, (images.partial, *images.notes)):
         print(f"pairflow preprocess: note: {escaped(note)}", file=sys.stderr)
     parts = {"train": images.train, "validation": images.test}

@@ -88,8 +88,9 @@ def halves(count: int) -> tuple[np.ndarray, np.ndarray]:
 class ReferenceStatistics:
     """Statistics of the features of real images, with which samples are compared.
 
-    `whole` and `held` are the moments of all images and of the held-out half (see `halves`). `features`
-    (M, D) are the features of all images, empty unless the extractor has `all_rows`.
+    `whole` and `held` are the moments (count, mean, scatter) of all images, and of the half of them that is
+    held out for the floor (see `halves`). `features` (M, D) are the features of all images, empty unless the
+    extractor has `all_rows`.
     """
 
     whole: Moments
@@ -104,7 +105,8 @@ class ReferenceStatistics:
 
     @classmethod
     def read(cls, path: Path, images: ImageRows, extractor: Extractor) -> "ReferenceStatistics":
-        """Read a file. Raises InputError unless it has statistics of these images by this extractor."""
+        """Read the statistics in the file `path`. Raises InputError unless they are of `images` and by
+        `extractor`."""
         table, metadata = read_table(path, "reference")
         facts = metadata.parameters
         if facts["extractor"] != extractor.name:
@@ -122,8 +124,8 @@ class ReferenceStatistics:
 
 
 def measure_statistics(extractor: Extractor, images: ImageRows, progress: bool) -> ReferenceStatistics:
-    """Compute the statistics of `images`, without mirror images, in one pass. Raises InputError for fewer
-    than 4 images."""
+    """Compute the statistics of the features of `images`, without mirror images, in one pass. Raises
+    InputError for fewer than 4 images."""
     count = images.originals
     if count < 4:
         raise InputError(f"{images.path}: expected at least 4 images, found {count}")

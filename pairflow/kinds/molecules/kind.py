@@ -112,8 +112,8 @@ class MoleculeFloor(Floor[MoleculeDraws, MoleculeFloorFiles]):
         return chemistry_settings(experiment).plausible
 
     def jobs(self, root: Path, experiment: Experiment) -> Iterator[Job]:
-        """Yield a job for each evaluation, which samples from the model that the trainings start from; none
-        if they start from scratch."""
+        """Yield for each evaluation a job that draws samples from the model that the trainings start from;
+        none if they start from scratch, or if there is no floor."""
         seed, start = experiment.seeds[0], paths.parent_files(root, experiment)
         for name in experiment.evaluations if self.is_measured(experiment) else ():
             if samples := self.list_files(root, experiment, name).get("start"):

@@ -92,8 +92,8 @@ def cut_plain(path: Path, settings: Text) -> Parts:
 class PublishedText(PublishedFile, TextSource):
     """A text that is published or comes with the package.
 
-    `cut` reads the file and returns its three parts. `tokens` returns the numbers of training and held-out
-    tokens, if they are known before the download.
+    `cut` reads the file and returns its parts for training, validation and the judge. `tokens` returns the
+    numbers of training and held-out tokens, if they are known before the download.
     """
 
     cut: Callable[[Path, Text], Parts]
@@ -103,7 +103,8 @@ class PublishedText(PublishedFile, TextSource):
         return self.cut(self.fetch(), settings)
 
     def measure(self, settings: Text) -> DatasetSize:
-        """Estimate the size of packed rows if the numbers of tokens are known; otherwise read the file."""
+        """Estimate the size of the data set in packed rows if the numbers of tokens are known; otherwise
+        read the file."""
         if self.tokens is None:
             return super().measure(settings)
         tokens, held_out = self.tokens(settings)
@@ -165,7 +166,8 @@ def cut_lm1b(path: Path, settings: Text) -> Parts:
 
 
 def _sentences(path: Path, names: set[str], settings: Text) -> Iterator[str]:
-    """Yield the sentences of the files with these names, in the order of the archive."""
+    """Yield the sentences of the files with these names, in the order of the archive, with natural spaces
+    and normalised as the settings say."""
     try:
         with tarfile.open(path, "r|gz") as archive:
             for member in archive:
@@ -232,8 +234,8 @@ class OwnText(RowFile, TextSource):
         return self
 
     def contents(self, rejected: list[Rejected]) -> Iterator[Content]:
-        """Yield the text of each file, or its records; what cannot be read is added to `rejected`. Raises
-        InputError if nothing can be read."""
+        """Yield the text of each file, or its records if it is FASTA or a table; what cannot be read is
+        added to `rejected`. Raises InputError if nothing can be read."""
         if self.column is not None:
             records = read_column(self.path, self.column, self.sheet)
             if self.part:
@@ -294,7 +296,7 @@ class OwnText(RowFile, TextSource):
 
 @dataclass(frozen=True)
 class SplitText(OwnText):
-    """A user's text, and another one that is its part for validation."""
+    """A user's text whose part for validation is another text, `held_out`."""
 
     held_out: OwnText = field(kw_only=True)
 

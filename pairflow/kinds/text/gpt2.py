@@ -66,7 +66,8 @@ class GPT2:
     def perplexity(self, texts: Sequence[str], length: int) -> float:
         """Return exp of the mean negative log-probability of every token but the first of each text.
 
-        Only the first `length` tokens of a text count. NaN if no text has two tokens.
+        Only the first `length` tokens of a text count. NaN if no text has two tokens. Raises InputError if
+        `length` is more than GPT-2 reads.
         """
         config = self.network.config
         if length > config.n_positions:

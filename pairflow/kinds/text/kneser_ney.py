@@ -21,8 +21,9 @@ import numpy as np
 
 @dataclass(frozen=True)
 class _Counts:
-    """The counts c of the k-grams for one k, the sum of c (`sums`) and the number of different next tokens f
-    (`followers`) of each context, and D_k (`discount`)."""
+    """The counts of the k-grams for one k, for the formula in the module's docstring: `counts` c, their
+    `sums` and the numbers of different next tokens f (`followers`) by context, and D_k, which is
+    subtracted (`discount`)."""
 
     counts: np.ndarray
     sums: np.ndarray
@@ -31,16 +32,17 @@ class _Counts:
 
     @classmethod
     def collect(cls, counts: np.ndarray, contexts: np.ndarray, size: int) -> Self:
-        """Collect the `counts` of k-grams. `contexts` has the number of each k-gram's context; these numbers
-        are below `size`."""
+        """Find sums, followers and discount from the `counts` of k-grams. `contexts` has the number of
+        each k-gram's context; these numbers are below `size`."""
         once, twice = (int(np.count_nonzero(counts == number)) for number in (1, 2))
         discount = once / (once + 2 * twice) if once and twice else 0.5
         sums = np.bincount(contexts, counts, size)
         return cls(counts, sums, np.bincount(contexts, counts > 0, size), discount)
 
     def probabilities(self, numbers: np.ndarray, contexts: np.ndarray, lower: np.ndarray) -> np.ndarray:
-        """Return p_k of some k-grams from p_(k-1), `lower`. `numbers` and `contexts` are the numbers of the
-        k-grams and of their contexts, -1 if unknown."""
+        """Return p_k, the smoothed probability of each k-gram's last token after its context, from
+        p_(k-1), `lower`. `numbers` and `contexts` are the numbers of the k-grams and of their contexts, -1
+        if unknown."""
         count = np.where(numbers >= 0, self.counts[numbers], 0)
         sums = np.where(contexts >= 0, self.sums[contexts], 0)
         mass = np.maximum(count - self.discount, 0) + self.discount * self.followers[contexts] * lower
@@ -51,8 +53,9 @@ class _Counts:
 class _Level:
     """The k-grams of the text for one k.
 
-    The code of a k-gram is (number of its context) * K + its last token; `codes` are sorted. `counted` counts
-    occurrences of each k-gram, `continued` the different tokens before it (None at the highest order).
+    The code of a k-gram is (number of its context) * K + its last token, for K symbols; `codes` are sorted.
+    `counted` counts occurrences of each k-gram, `continued` the different tokens before it (None at the
+    highest order).
     """
 
     codes: np.ndarray
@@ -62,14 +65,15 @@ class _Level:
 
 @dataclass(frozen=True)
 class KneserNey:
-    """The n-gram model of this module's docstring; `levels[k - 1]` has the k-grams."""
+    """An n-gram model with Kneser-Ney smoothing (see the module); `levels[k - 1]` has the k-grams."""
 
     vocabulary_size: int
     levels: tuple[_Level, ...]
 
     @classmethod
     def fit(cls, rows: np.ndarray, vocabulary_size: int, order: int) -> Self:
-        """Fit the model to rows of text (B, N), perhaps one long row. N-grams do not cross rows."""
+        """Fit the model to rows of text (B, N), perhaps one long row, by n-grams of up to `order` tokens.
+        N-grams do not cross rows or missing tokens (-1)."""
         levels: list[_Level] = []
         numbers = np.zeros(rows.shape, np.int64)  # of the n-gram that ends at each token, at first empty
         contexts, size = numbers, 1

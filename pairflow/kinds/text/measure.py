@@ -39,8 +39,8 @@ Trials = dict[int, np.ndarray]
 class RealText:
     """The text that samples are compared with, and the models that judge them.
 
-    Padding is -1 in the rows of `real`. `name` is the name of `judge`, the n-gram model, in metric rows.
-    `gpt2` is None unless the settings ask for gen_ppl.
+    `real` has training and held-out rows, in which padding is -1. `judge` is the n-gram model, and `name` its
+    name in metric rows. `inputs` are digests of files. `gpt2` is None unless the settings ask for gen_ppl.
     """
 
     real: RealRows
@@ -100,8 +100,8 @@ class RealText:
         return _by_trial(trials, lambda rows: chain(self.measure_rows(rows), self.compare_trigrams(rows)))
 
     def measure_rows(self, rows: np.ndarray) -> Iterator[Row]:
-        """Compute the metrics of rows that do not compare them with held-out rows, so that held-out rows can
-        be measured, too."""
+        """Compute those metrics of rows that need no held-out rows, so that they also suit held-out rows:
+        perplexity, entropy, known words and repeats."""
         yield _row("judge_ppl", self.judge.perplexity(rows), extractor=self.name)
         if self.gpt2:
             value = self.gpt2.perplexity([*self._spell(rows)], rows.shape[1])
@@ -128,7 +128,8 @@ def measure_samples(settings: Judge, samples: Path, files: TextFiles, machine: M
 
 
 def measure_floor(settings: JudgedDraws, files: TextFiles, machine: Machine) -> Measurement:
-    """Measure real text (method `data`) and the controls, each of as many rows as there are samples.
+    """Measure real text (method `data`) and the controls (shuffled tokens, a chain of trigrams, and one
+    repeated snippet), each of as many rows as there are samples.
 
     For real text, `js_trigram` compares training rows with held-out rows; its other metrics are of held-out
     rows.

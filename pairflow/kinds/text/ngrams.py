@@ -14,10 +14,11 @@ def mark_padding(rows: np.ndarray, padding: int | None) -> np.ndarray:
 
 
 def number_ngrams(rows: np.ndarray, size: int) -> np.ndarray:
-    """Number the n-grams of `size` tokens, (B, N - size + 1) int64: equal n-grams have equal numbers.
+    """Number the n-grams of `size` tokens in rows (B, N), (B, N - size + 1) int64: equal n-grams have equal
+    numbers.
 
-    Numbers start at 0; an n-gram with a missing token has -1. Sizes 1, 2, ... are numbered one after another,
-    so that 64 bits are enough.
+    Numbers start at 0; an n-gram with a missing token (-1) has -1. Sizes 1, 2, ... are numbered one after
+    another, so that 64 bits are enough.
     """
     symbols = max(int(rows.max(initial=0)) + 1, 1)
     numbers = rows.astype(np.int64)
@@ -32,9 +33,11 @@ def number_ngrams(rows: np.ndarray, size: int) -> np.ndarray:
 
 
 def token_entropy(rows: np.ndarray) -> np.ndarray:
-    """Return the entropy of the symbol frequencies within each row, (B,) in nats, from 0 to ln N.
+    """Return the entropy of the symbol frequencies within each of the rows (B, N), (B,) in nats, from 0 to ln
+    N.
 
-    For a row of n tokens it is ln n - sum c ln c / n over symbols that occur c times.
+    For a row of n tokens it is ln n - sum c ln c / n over symbols that occur c times. Missing tokens (-1) do
+    not count.
     """
     symbols = max(int(rows.max(initial=0)) + 1, 1)
     codes = np.arange(len(rows))[:, None] * symbols + rows
@@ -64,8 +67,8 @@ def jensen_shannon(rows: np.ndarray, others: np.ndarray, size: int) -> float:
 
 
 def repeated_share(rows: np.ndarray, size: int) -> np.ndarray:
-    """Return the share of repeated n-grams (rep-n) in each row, (B,): 1 - different / all, or 0 without
-    any."""
+    """Return the share of n-grams of `size` tokens that repeat an earlier one in their row (rep-n), (B,):
+    1 - different / all, or 0 without any n-gram."""
     numbers = number_ngrams(rows, size)
     counts = (numbers >= 0).sum(axis=1)
     ordered = np.sort(numbers, axis=1)

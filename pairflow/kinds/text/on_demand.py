@@ -44,8 +44,8 @@ class TextDelivery(Lines):
 
 
 def given_text(settings: DemandSettings, tokeniser: Tokeniser, length: int) -> Tensor | None:
-    """Encode the user's prefix or template as a row (N,), FREE at open positions; None if there is neither.
-    Raises InputError for unknown symbols, and if the row is too short."""
+    """Encode the user's prefix or template as a row (N,), N = `length`, with FREE (-1) at open positions;
+    None if there is neither. Raises InputError for unknown symbols, and if the row is too short."""
     start, option = given_start(settings)
     if start is None:
         return None

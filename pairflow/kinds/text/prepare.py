@@ -64,7 +64,8 @@ class PreparedText:
 def prepare(
     parts: Parts, settings: Text, rejected: Sequence[Rejected] = (), parent: Tokeniser | None = None
 ) -> PreparedText:
-    """Turn the parts of a text into token rows; `rejected` are files that could not be read.
+    """Turn the parts of a text (train, validation, judge) into token rows; `rejected` are pieces that could
+    not be read.
 
     Characters are collected from all parts. If the tokeniser of a `parent` model is given, it is used, and
     pieces with unknown symbols are rejected. Raises InputError if a part gives no row, and for fewer rows
@@ -92,7 +93,8 @@ def prepare(
 
 
 def _remark_invisible(parts: Parts, tokeniser: Tokeniser) -> Iterator[str]:
-    """Yield how often the text has control characters and the like, or U+FFFD, which stands for lost ones."""
+    """Yield a sentence that counts control characters and the like in the text, and U+FFFD, which stands
+    for lost ones; nothing if there are none."""
     invisible = [
         symbol
         for symbol in tokeniser.tokens
@@ -117,7 +119,7 @@ def cut_parts(text: str | Sequence[str], settings: Text) -> dict[str, list[str]]
     """Normalise a text, or its rows, and cut it into parts for training, validation and the judge, in this
     order.
 
-    Packed text is cut between characters, else between rows. The last two shares are rounded up.
+    Packed text is cut between characters, else between rows. The sizes of the last two parts are rounded up.
     """
     packed = settings.rows == "packed"
     rows = [] if packed else split_lines(text) if isinstance(text, str) else text
@@ -150,8 +152,9 @@ def _choose_tokeniser(parts: Parts, settings: Text, parent: Tokeniser | None) ->
 def _packed(
     name: str, texts: Iterable[str], tokeniser: Tokeniser, settings: Text, rejected: list[Rejected]
 ) -> np.ndarray:
-    """Join the texts of the part `name` and cut them into rows (M, N), without an incomplete last one. Rows
-    with unknown symbols are left out, and added to `rejected`."""
+    """Join the texts of the part `name` and cut them into rows (M, N), without an incomplete last one.
+    Training rows may overlap, by the setting `stride`. Rows with unknown symbols are left out, and added
+    to `rejected`."""
     tokens, width = tokeniser.encode_all(texts), settings.length - tokeniser.margins
     if len(tokens) < width:
         return np.empty((0, settings.length), tokens.dtype)
@@ -181,7 +184,8 @@ def _lines(
 
 
 def summarise(rejected: pd.DataFrame) -> str:
-    """Return a line about the pieces that were left out: how many for each reason, with an example."""
+    """Return a line about the pieces that were left out, a table with the columns place, text and reason:
+    how many for each reason, with an example."""
     # Reasons end in brackets with numbers that differ from piece to piece.
     reasons = rejected.reason.str.partition(" (")[0]
     parts = [
@@ -193,7 +197,9 @@ def summarise(rejected: pd.DataFrame) -> str:
 
 
 def store(source: Any, settings: Text, files: Mapping[str, Path], parent: Path | None) -> None:
-    """Read a source of text, and write its token rows, its tokeniser, and the pieces that were left out."""
+    """Read a source of text, and write its token rows, its tokeniser, and the pieces that were left out
+    into `files` (paths by name without suffix). `parent` is the vocabulary.json of the model to start
+    from."""
     prepared = source.read(settings, load_tokeniser(parent) if parent else None)
     if len(prepared.rejected):
         print(f"pairflow preprocess: note: {summarise(prepared.rejected)}", file=sys.stderr)

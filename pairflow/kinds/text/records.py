@@ -27,8 +27,8 @@ class Record(NamedTuple):
 
 
 def is_fasta(path: Path, text: str) -> bool:
-    """Return whether a file is FASTA: by its suffix, or because it begins with a header, and all other lines
-    are headers or sequences of letters."""
+    """Return whether a file with the content `text` is FASTA: by its suffix, or because it begins with a
+    header, and all other lines at its beginning are headers or sequences of letters."""
     lines = [line for line in map(str.strip, split_lines(text[:_SAMPLED])) if line]
     others = [line for line in lines if not line.startswith(_HEADER)]
     looks_so = lines[:1] != others[:1] and bool(others) and all(map(_SEQUENCE.fullmatch, others))

@@ -27,8 +27,8 @@ _SETTINGS = {
 
 
 def recognise(request: DraftRequest) -> str:
-    """Return why a file is taken for text, once no other kind has recognised it; empty if it is no text.
-    Raises InputError for a table in which no column is known to hold text."""
+    """Return why the file `request.file` is taken for text, once no other kind of data has recognised it;
+    empty if it is no text. Raises InputError for a table in which no column is known to hold text."""
     file, suffix = request.file, suffix_of(request.file)
     if request.taken_as in ("text", "rows"):
         return f"by --as {request.taken_as}"
@@ -56,8 +56,9 @@ def _recognise_column(file: Path, column: str | None, sheet: str | None) -> str:
 
 
 def draft_text(request: DraftRequest, reason: str) -> Draft:
-    """Read a text and suggest an experiment on it, for `pairflow new`. Raises InputError for too little text,
-    and for settings that work only for molecules."""
+    """Read the text `request.file` and suggest an experiment on it, for `pairflow new`. `reason` is the
+    result of `recognise`. Raises InputError for too little text, and for settings that work only for
+    molecules."""
     path, settings = request.file, request.settings
     if request.parent:
         raise InputError(f"{path}: text; --from is for molecules. Add `from` to the experiment yourself")
@@ -120,8 +121,8 @@ def draft_text(request: DraftRequest, reason: str) -> Draft:
 
 
 def _read(request: DraftRequest, reason: str) -> tuple[OwnText, list[Content], str]:
-    """Read the file as what it is taken for. Returns the source, its contents, and in words what it is taken
-    for, and why."""
+    """Read the file `request.file` as what it is taken for. Returns the source, the text or the records of
+    each file, and in words what it is taken for, and why; `reason` is the result of `recognise`."""
     path, column = request.file, request.settings.column
     if column or is_table(path) or request.taken_as == "table":
         column = column or COLUMN
@@ -155,7 +156,8 @@ def length_of(lines: Sequence[str]) -> int:
 
 
 def _advice(kind: str, lines: Sequence[str], has_records: bool, guessed: bool) -> Iterator[str]:
-    """Yield how rows were chosen, and what is wrong with the order of lines."""
+    """Yield sentences on how rows were chosen, unless the user said what a row is, and on lines that are
+    sorted. `kind` is what a row is: lines, or packed."""
     if guessed and has_records:
         yield "Each record is a row. For running text: --rows packed."
     elif guessed and kind == "lines":
@@ -173,7 +175,8 @@ def _advice(kind: str, lines: Sequence[str], has_records: bool, guessed: bool) -
 
 
 def _lines(prepared: PreparedText, data: Entry, files: int) -> list[tuple[str, int, str]]:
-    """Make the lines that describe the text, each a label, a number and a remark."""
+    """Make the lines that describe the text, each a label, a number and a remark. `data` is the
+    experiment's section `data`, and `files` the number of files."""
     rows = {name: len(getattr(prepared, name)) for name in PARTS}
     share = (
         data.get("split_column") or data.get("held_out") or f"{data['validation_fraction']:.0%} of the text"

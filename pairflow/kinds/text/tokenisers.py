@@ -101,7 +101,8 @@ class Tokeniser(Settings, ABC):
         return rows
 
     def line(self, tokens: np.ndarray, length: int) -> np.ndarray:
-        """Make a row of N = `length` tokens from a line's tokens. Raises InputError if these are too many."""
+        """Make a row of N = `length` tokens from a line's tokens: these, the end symbol and padding.
+        Raises InputError if there are too many."""
         room = length - 1
         if len(tokens) > room:
             raise InputError(f"too long ({len(tokens)} tokens, limit {room})")
@@ -136,7 +137,8 @@ class Characters(Tokeniser):
 
     @classmethod
     def from_texts(cls, texts: Iterable[str], lines: bool = False) -> "Characters":
-        """Make a tokeniser of the characters in the texts. Raises InputError if they are too many."""
+        """Make a tokeniser of the characters in the texts, with symbols for end and padding if rows are
+        `lines`. Raises InputError if there are too many characters."""
         symbols = sorted(set().union(*map(set, texts)))
         if len(symbols) > MAX_VOCABULARY - 2:
             raise InputError(
@@ -175,7 +177,7 @@ class WordPieces(Tokeniser):
 
     @classmethod
     def read(cls, path: Path, lines: bool = False) -> "WordPieces":
-        """Read the published vocab.txt. Raises InputError if `path` has another git blob id."""
+        """Read the published vocab.txt from `path`. Raises InputError if the file has another git blob id."""
         if git_blob_id(path) != BERT.git_blob:
             raise InputError(
                 f"{path}: not the vocab.txt of bert-base-uncased: expected git blob {BERT.git_blob}, "

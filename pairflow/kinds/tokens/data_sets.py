@@ -25,7 +25,9 @@ class TokenFile(RowFile):
     held_out: Path | None = None
 
     def read(self, settings: Tokens) -> PreparedRows:
-        """Read and split the rows. Raises InputError as `read_rows` does, and for fewer rows than MINIMUM."""
+        """Read the rows, and split them into training rows and held-out rows, with classes if the settings
+        have a condition. Raises InputError for a file without rows of integers below K, for held-out rows
+        of another length, and for fewer rows than MINIMUM."""
         layout = settings.model_dump(include={*RowLayout.model_fields})
         rows, validation_rows = read_rows(self.path, settings.vocabulary_size, **layout), None
         words = read_words(self.path, settings.condition.column) if settings.condition else []
@@ -47,9 +49,9 @@ class TokenFile(RowFile):
 
 
 def label(words: list[str], condition: RowClasses, path: Path) -> Labelled:
-    """Return the class of each row and what the classes mean. `words` (M) has the name of each row's class,
-    empty for none. Says on stderr how many rows have none. Raises InputError for an unknown name, with its
-    row."""
+    """Return the class of each row, and what the classes mean as JSON. `words` (M) has the name of each
+    row's class, empty for none; `condition` names all classes. Says on stderr how many rows have none.
+    Raises InputError for an unknown name, with its row."""
     names, known = condition.classes, [*condition.classes, ""]
     for row, word in enumerate(words):
         if word not in known:

@@ -23,7 +23,8 @@ def measure_samples(samples: Path, files: RowFiles, machine: Machine) -> Measure
 
 
 def measure_floor(settings: RealDraws, files: RowFiles, machine: Machine) -> Measurement:
-    """Measure real rows as if they were samples: n-grams of training rows, neighbours of held-out rows."""
+    """Measure real rows as if they were samples: the n-gram frequencies of training rows, compared with
+    those in held-out rows, and the nearest training rows of held-out rows."""
     real = _read(files, machine)
     return real.measure_floor(
         settings,
@@ -41,8 +42,8 @@ def _read(files: RowFiles, machine: Machine) -> RealRows:
 
 
 def compare_neighbours(rows: np.ndarray, real: RealRows) -> Iterator[Row]:
-    """Measure how near rows are to training rows (`nn_hamming`, `copies`), and the share of different rows
-    (`distinct`)."""
+    """Measure how near rows are to training rows (`nn_hamming`, the mean number of tokens that differ from
+    the nearest row; `copies`, the share of equal rows), and the share of different rows (`distinct`)."""
     distance = nearest_hamming(rows, real.train)
     yield {"metric": "nn_hamming", "value": float(distance.mean()), "reference": "train"}
     yield {"metric": "copies", "value": float((distance == 0).mean()), "reference": "train"}
@@ -50,8 +51,8 @@ def compare_neighbours(rows: np.ndarray, real: RealRows) -> Iterator[Row]:
 
 
 def compare_frequencies(rows: np.ndarray, real: RealRows) -> Iterator[Row]:
-    """Compare the n-gram frequencies of rows and of held-out rows: `unigram_tv`, and `bigram_tv` if rows have
-    at least two tokens."""
+    """Compare the n-gram frequencies of rows and of held-out rows by total variation: `unigram_tv` and, if
+    rows have at least two tokens, `bigram_tv`."""
     for size, metric in ((1, "unigram_tv"), (2, "bigram_tv")):
         if rows.shape[1] >= size:
             value = ngram_distance(rows, real.held_out, size)

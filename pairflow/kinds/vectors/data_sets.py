@@ -23,7 +23,8 @@ TRAINING_ROWS, VALIDATION_ROWS, NOISE = 50_000, 5_000, 0.05  # defaults of two m
 
 
 def two_moons(rows: int, dims: int, noise: float, generator: np.random.Generator) -> np.ndarray:
-    """Draw points (rows, d) float32, in which each of the d / 2 pairs of coordinates follows two moons."""
+    """Draw points (rows, d) float32, in which each of the d / 2 pairs of coordinates follows two moons.
+    `noise` is the standard deviation of normal noise on each coordinate."""
     angle = generator.uniform(0, np.pi, (rows, dims // 2))
     lower = generator.random((rows, dims // 2)) < 0.5
     x = np.where(lower, 1 - np.cos(angle), np.cos(angle))
@@ -58,7 +59,8 @@ class VectorFile(RowFile):
     """A user's .npy file of vectors."""
 
     def read(self, settings: Vectors) -> PreparedRows:
-        """Read and split the vectors. Raises InputError if the file is not readable or has too few."""
+        """Read the vectors, and split them at random into training and held-out ones. Raises InputError if
+        the file is not an .npy file of vectors (rows, d), or has too few."""
         if self.path.suffix.lower() != ".npy":
             raise InputError(f"{self.path}: unknown suffix {self.path.suffix!r}; expected vectors in .npy")
         require_regular(self.path)

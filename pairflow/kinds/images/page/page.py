@@ -58,7 +58,8 @@ class ImagesPage(KindPage):
     def make_details(
         self, contents: Contents, evaluation: str, tables: Sequence[Grid], prefix: str
     ) -> Details:
-        """Name the network behind each metric, and the networks with as many features as images, or more."""
+        """Return `features`, for each metric of `tables` a phrase with the network behind it, and
+        `deficient`, the networks with as many features as images, or more."""
         rows = contents.measured[contents.measured.evaluation == evaluation]
         deficient = rows[(rows.metric == "rank_deficient") & (rows.value > 0)].extractor.dropna()
         features = []
@@ -125,7 +126,8 @@ def _neighbours(samples: Samples, train: ImageRows) -> dict[str, tuple[np.ndarra
 
 
 def draw_grid(images: np.ndarray, title: str) -> Png:
-    """Draw the first of `images` (B, H, W, C), unselected, row by row; the alternative text has `title`."""
+    """Draw the first of `images` (B, H, W, C), as many as a picture has room for, row by row; the
+    alternative text has `title`."""
     size, width = images[0].size, images.shape[2] + 1
     least = -(-_LEAST // width) * width  # CSS pixels of an image that is enlarged by a whole factor
     columns = max(1, min(_COLUMNS, ROOM // least))
@@ -151,7 +153,8 @@ def draw_pairs(x1: np.ndarray, between: np.ndarray, x0: np.ndarray, coupling: st
 def draw_neighbours(
     samples: np.ndarray, nearest: np.ndarray, distances: np.ndarray
 ) -> list[dict[str, object]]:
-    """Draw each sample (B, H, W, C) above its nearest training image; returns pictures with distances."""
+    """Draw each sample (B, H, W, C) above its nearest training image (B, H, W, C). Returns a dict for
+    each, with the picture (`png`) and the `distance`."""
     factor = enlarge(_STRIP, samples.shape[2] + 2)
     alt = "A sample above the training image nearest to it, at {:,.0f}"
     return [

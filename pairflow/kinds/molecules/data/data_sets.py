@@ -64,9 +64,9 @@ class MoleculeSource(DataSource):
     ) -> "PreparedMolecules":
         """Fetch the raw file, and turn it into token rows in `processes` processes (None: one per thread).
 
-        The vocabulary begins with the symbols of `parent`, if there is one. `saved` has what an interrupted
-        run has read. Raises InputError as `fetch` and `prepare` do, and if the number of rows is not the
-        published one.
+        The vocabulary begins with the symbols of `parent`, the vocabulary of the model to start from, if
+        there is one. `saved` has what an interrupted run has read. Raises InputError as `fetch` and `prepare`
+        do, and if the number of rows is not the published one.
         """
         from pairflow.kinds.molecules.data.prepare import prepare
 
@@ -102,8 +102,8 @@ class MoleculeTable(PublishedFile, MoleculeSource):
 
 @dataclass(frozen=True)
 class MoleculeFile(RowFile, MoleculeSource):
-    """A user's file of molecules, and the user's own split of it, if there is one: by a column, or by a
-    second file `held_out`. The second file's row numbers follow the first file's."""
+    """A user's file of molecules, and the user's own split of it, if there is one: by the column
+    `split_column`, or by a second file `held_out`. The second file's row numbers follow the first file's."""
 
     held_out: Path | None = None
     split_column: str | None = None
@@ -141,8 +141,9 @@ def store(
     work: "LongWork | None" = None,
 ) -> None:
     """Prepare the data set of `source`, and write token rows, canonical SMILES with their hashes, and
-    rejected rows into `files` (paths by name without suffix). `parent` is the vocabulary.json of the model to
-    start from. With `work` several processes prepare the data, and an interrupted run resumes."""
+    rejected rows into `files` (paths by name without suffix). `parent` is the vocabulary.json of the model
+    to start from. `work` is the number of processes and the place of saved state: with it an interrupted
+    run resumes."""
     from pairflow.kinds.molecules.data.prepare import MASK, PAD, Vocabulary, label_molecules
     from pairflow.kinds.molecules.data.reading import SavedChunks
 

@@ -54,9 +54,9 @@ _FEW_ATOMS = 15  # groups were measured on molecules of 23 atoms (ZINC-250k), SE
 
 
 def recognise(request: DraftRequest) -> str:
-    """Return the reason why a file is taken for molecules, such as "by its suffix"; empty if it is not taken
-    for molecules: a table without a column of SMILES, a .txt file of which few lines hold SMILES, or a file
-    with the suffix of another kind."""
+    """Return why the file `request.file` is taken for molecules, such as "by its suffix". Returns an empty
+    text for other files: a table without a column of SMILES, a .txt file of which few lines hold SMILES,
+    or a file with the suffix of another kind of data."""
     path, taken_as = request.file, request.taken_as
     reason = f"by --as {taken_as}" if taken_as else "by its suffix"
     if taken_as in ("molecules", "text", "rows"):
@@ -77,9 +77,9 @@ def recognise(request: DraftRequest) -> str:
 
 
 def _has_molecules(path: Path, settings: NewLibrary) -> bool:
-    """Return whether a table has SMILES in the column that the settings name or, if they name none, in any
-    column. Returns True also for two faults that are reported later: a table without the named column, and
-    molecules in another notation."""
+    """Return whether a table has SMILES in `settings.column` or, if that is None, in any column. Returns
+    True also for two faults that are reported later: a table without the named column, and molecules in
+    another notation."""
     column, heads = settings.column, [fields for _, fields in columns(path, SAMPLED_ROWS, settings.sheet)]
     if column:
         heads = [{column: fields[column]} for fields in heads if column in fields]
@@ -88,8 +88,9 @@ def _has_molecules(path: Path, settings: NewLibrary) -> bool:
 
 
 class Start(NamedTuple):
-    """A model to start training from: its name in the experiment, and its settings, with which the new data
-    must agree. The vocabulary of the new data begins with the model's `symbols`."""
+    """A model to start training from: its name in the experiment, and what the new data must share with
+    it: N (`length`), the network's settings, the notation, and the noise ("uniform" or by frequency). The
+    vocabulary of the new data begins with the model's `symbols`."""
 
     name: str
     length: int
@@ -155,9 +156,9 @@ def draft_molecules(request: DraftRequest, reason: str) -> Draft:
 
 
 def _read_head(file: Path, settings: NewLibrary) -> tuple[str | None, str | None, dict[str, list[str]], str]:
-    """Return the name of the column with SMILES, its sheet, the first fields of each column, and the format
-    of the file in words. For an SDF file the first is the data item with names, or None. A file that has no
-    columns has no fields."""
+    """Return the name of the column with SMILES, its sheet, the first fields of each column by its name,
+    and the format of the file in words. For an SDF file the first is the data item with names, or None.
+    For a file that has no columns the name is None, and there are no fields."""
     title = library.format_of(file)
     title = "table" if title == "CSV" and suffix_of(file) != ".csv" else title
     if title == "SDF":
@@ -187,7 +188,9 @@ def _draft(
     """Suggest an experiment on the molecules that `counts` describes.
 
     Args:
-        data: what is known of the experiment's section `data` so far: the file, and how it is read.
+        request: the file, and the choices of the user that hold for all kinds of data.
+        settings: the choices of the user for molecules.
+        data: the experiment's section `data` so far: the file, and how it is read.
         title: how the file was read, in words.
         start: the model to start training from, or None.
         more: further fields of the Draft.
@@ -221,7 +224,8 @@ def _draft(
 def find_start(counts: Survey, settings: NewLibrary, size: DatasetSize) -> tuple[Start | None, list[str]]:
     """Return the model that comes with pairflow if the training should start from it, and a list with a
     sentence that says so: for few molecules, written in groups. If such molecules do not fit that model,
-    return None and a list with the reason; for all other molecules, None and an empty list."""
+    return None and a list with the reason; for all other molecules, None and an empty list. `counts`
+    describes the file, and `size` is of the experiment's data."""
     few = np.count_nonzero(counts.lengths <= size.length) / counts.share < FEW
     if settings.representation != "groups" or not few:
         return None, []
@@ -237,8 +241,8 @@ def find_start(counts: Survey, settings: NewLibrary, size: DatasetSize) -> tuple
 
 
 def _most_iterations(experiment: Entry, size: DatasetSize) -> int | None:
-    """Return the most iterations that a training on groups is worth (docs/results.md, "Groups"); None for
-    SMILES and SELFIES."""
+    """Return the most iterations that are worth training on molecules in groups (docs/results.md,
+    "Groups"); None for SMILES and SELFIES. `experiment` has its settings, and `size` is of its data."""
     if experiment["data"]["representation"] != "groups":
         return None
     epochs = _EPOCHS["fine-tuned" if "from" in experiment else "from scratch"]
@@ -265,9 +269,9 @@ def read_start(folder: Path, name: str) -> Start:
 
 
 def choose_representation(rows: Iterable[Row], settings: NewLibrary) -> Notation:
-    """Choose how molecules are written, by some rows of the file: as SELFIES if half of the molecules or more
-    have at most _FEW_ATOMS heavy atoms, or if molecules may have several parts, which groups cannot write;
-    otherwise in groups."""
+    """Choose the notation of molecules by `rows`, some rows of the file: SELFIES if half of the molecules
+    or more have at most _FEW_ATOMS heavy atoms, if no row can be read, or if molecules may have several
+    parts, which groups cannot write; otherwise groups."""
     sizes = []
     with rdBase.BlockLogs():
         for row in rows:
@@ -288,8 +292,9 @@ def chosen_rules(settings: NewLibrary) -> Entry:
 def plan(
     counts: Survey, settings: NewLibrary, data: Entry, device: str, start: Start | None = None
 ) -> tuple[Entry, DatasetSize, int]:
-    """Choose the settings of an experiment on the molecules that `counts` describes. `data` is what is known
-    of the section `data` so far, and `start` the model to start training from.
+    """Choose the settings of an experiment on the molecules that `counts` describes. `settings` are the
+    choices of the user, `data` is the section `data` so far, `device` is "cpu" or "gpu", and `start` is the
+    model to start training from.
 
     Returns the experiment, the size of its data, and the number of molecules that are left out of training
     but count as known. Raises InputError if the molecules are too few or too long, or cannot be split.
@@ -329,9 +334,9 @@ def plan(
 
 
 def _fitting_length(counts: Survey, settings: NewLibrary, start: Start | None) -> int:
-    """Return N, the tokens per row: the number of the model `start`, or else a number for these molecules.
-    Raises InputError if N is too large, if more molecules than allowed are longer, or if fewer than MINIMUM
-    fit."""
+    """Return N, the tokens per row: that of the model `start`, or else one for the molecules of `counts`.
+    Raises InputError if N is too large, if more molecules than allowed are too long for that model, or if
+    fewer than MINIMUM fit."""
     length = start.length if start else counts.length(settings.max_too_long_share)
     total = int(np.count_nonzero(counts.lengths <= length))
     longer = 1 - total / len(counts.lengths)
@@ -355,7 +360,7 @@ def _fitting_length(counts: Survey, settings: NewLibrary, start: Start | None) -
 def _scale(
     settings: NewLibrary, size: DatasetSize, device: str, start: Start | None, iterations: int | None = None
 ) -> Entry:
-    """Return the settings of network, training and evaluations for data of that size, as keys of the
+    """Return the settings of network, training and evaluations for data of the size `size`, as keys of the
     experiment. `start` is the model to fine-tune, if there is one; `iterations` replaces the usual number.
 
     Groups are many, and most of them rare. With the NELBO a model makes too few rare ones, and a temperature
@@ -381,8 +386,8 @@ def _scale(
 
 
 def _advice(counts: Survey, settings: NewLibrary, fields: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield a sentence for each further rule that suits the file. `fields` has the first fields of each
-    column."""
+    """Yield a sentence for each option of `pairflow new` that suits the file but is not given. `counts`
+    describes the molecules, and `fields` has the first fields of each column."""
     for name, labels in fields.items() if not settings.own_split else ():
         if all(is_held_out(label) is not None for label in labels):
             yield f"The column {name!r} holds a split. To keep it: --split-column {shlex.quote(name)}."

@@ -32,8 +32,8 @@ class DraftCondition(NamedTuple):
         return self.settings.model_dump(mode="json", exclude_defaults=True)
 
     def fitted(self, counts: Survey) -> "DraftCondition":
-        """Return the condition with classes chosen from the values of the molecules in `counts`. A property
-        that RDKit computes is returned unchanged."""
+        """Return the condition with classes chosen from the values of the molecules in `counts`, the
+        survey of the file. A property that RDKit computes is returned unchanged."""
         if self.column is None:
             return self
         column = self.column.without(counts.rejects["number"])
@@ -80,8 +80,9 @@ def find_condition(
     name: str, header: Iterable[str], file: Path, replicates: Replicates = "median", sheet: str | None = None
 ) -> DraftCondition:
     """Return the condition on `name`: a column of numbers or classes of the file or, if there is no such
-    column that can be used, a property that RDKit computes. `header` has the names of the columns. Raises
-    InputError for any other name, and for a column with too few different values."""
+    column that can be used, a property that RDKit computes. `header` has the names of the columns;
+    `replicates` says which value counts for a molecule in several rows. Raises InputError for any other
+    name, and for a column with too few different values."""
     header = [*header]
     if name in header:
         column = OwnColumn.read(file, name, sheet=sheet)
@@ -105,9 +106,12 @@ def choose_classes(
     repeats: Iterable[tuple[int, int]] = (),
 ) -> DraftCondition:
     """Return a condition on a column: on the classes that the column names, or on three (else two) classes of
-    its numbers. No class is empty. `lines` has the row number of each molecule's first row, and `repeats` has
-    pairs (number of a later row of a molecule, number of its first row). Raises InputError if there are no
-    two classes."""
+    its numbers. No class is empty.
+
+    `lines` has the row number of each molecule's first row, and `repeats` has pairs (number of a later row of
+    a molecule, number of its first row). `replicates` says which value counts for a molecule in several rows.
+    Raises InputError if there are no two classes.
+    """
     names = find_classes(column.fields_at(lines))
     column = column.divided(names).combined(repeats, replicates)
     for classes in [names] if names else [3, 2]:
@@ -124,9 +128,9 @@ def choose_classes(
 
 
 def _parts(values: np.ndarray, margin: bool) -> Iterator[np.ndarray]:
-    """Yield the values (M,), and with `margin` also those without the sqrt(M) lowest, and those without the
-    sqrt(M) highest. Classes that none of these parts leaves empty are safe: a split shifts quantiles by
-    less."""
+    """Yield the values (M,), the known ones of them without the lowest, and the known ones without the
+    highest. With `margin` the square root of their number is left out each time, else none. A split shifts
+    quantiles by less, so that classes are safe if none is empty in any of these arrays."""
     known = np.sort(values[np.isfinite(values)])
     few = isqrt(len(known)) * margin
     yield from (values, known[few:], known[: len(known) - few])

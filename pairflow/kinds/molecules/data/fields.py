@@ -40,10 +40,10 @@ UNKNOWN = Chem.ChiralType.CHI_UNSPECIFIED
 
 
 class Row(NamedTuple):
-    """A row of a file of molecules: its number, its SMILES, and its name, which may be empty. If the reader
-    cannot use the row, `reason` says why, and `text` is something by which to recognise the row. `part` is
-    HELD_OUT if the user's own split holds the row out. `lost` says whether the file has stereochemistry that
-    `text` lacks."""
+    """A row of a file of molecules: its number, its SMILES (`text`), and its name, which may be empty. If
+    the reader cannot use the row, `reason` says why, and `text` is something by which to recognise the
+    row. `part` is HELD_OUT if the user's own split holds the row out. `lost` says whether the file has
+    stereochemistry that `text` lacks."""
 
     number: int
     text: str
@@ -157,7 +157,8 @@ def _has_variable_end(bond: Chem.Bond) -> bool:
 
 
 def _abbreviations(atoms: list[Chem.Atom], groups: list[Chem.SubstanceGroup]) -> Iterator[str]:
-    """Yield those labels of atoms that stand for more than the atom, such as Boc, but not CH3 or numbers."""
+    """Yield those labels of atoms that stand for more than the atom, such as Boc, but not CH3 or numbers.
+    `groups` are the molecule's substance groups, of which those on one atom may have a label, too."""
     labels = [(atom, atom.GetProp(name)) for atom in atoms for name in _LABELS if atom.HasProp(name)]
     for group in groups:
         if group.GetProp("TYPE") == "SUP" and group.HasProp("LABEL") and len(group.GetAtoms()) == 1:

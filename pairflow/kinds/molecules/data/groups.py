@@ -74,9 +74,9 @@ def is_group(token: str) -> bool:
 
 
 def _cut(molecule: Chem.Mol) -> tuple[tuple[Chem.Mol, ...], dict[int, tuple[int, int]]]:
-    """Return the groups of a molecule, and the place of each end of a cut: number of the end -> (index of the
-    group, index of the atom). The ends of cut k = 1, 2, ... are number 2k and 2k + 1. The atom is a dummy
-    atom, and its isotope is the number of the end."""
+    """Return the groups of a molecule, and a dict from the number of each end of a cut to its place:
+    (index of the group, index of the atom in it). The ends of cut k = 1, 2, ... are number 2k and 2k + 1.
+    The atom is a dummy atom, and its isotope is the number of the end."""
     cuts = [bond.GetIdx() for bond in molecule.GetBonds() if _is_cut(bond)]
     if not cuts:
         return (molecule,), {}
@@ -116,7 +116,8 @@ def _write(group: Chem.Mol, first: int | None) -> tuple[str, list[int]]:
 
 
 def _number_rings(smiles: str, numbers: Iterator[int]) -> Iterator[str]:
-    """Yield the parts of SMILES, in which each ring gets the next of `numbers`."""
+    """Yield the parts of SMILES (atoms, bonds, ring closures, ...), with the next of `numbers` in place of
+    the number of each ring."""
     opened = dict[str, int]()
     for part in _PART.findall(smiles):
         if _RING.fullmatch(part):
@@ -127,9 +128,9 @@ def _number_rings(smiles: str, numbers: Iterator[int]) -> Iterator[str]:
 
 
 def join_groups(tokens: Sequence[str]) -> str:
-    """Put groups together to canonical SMILES. A place that no token takes gets a hydrogen atom, and tokens
-    for which there is no place are left out. So that few tokens are left out, a token that would take the
-    last place waits for the next token with further places.
+    """Put groups together to canonical SMILES. A place (an open `*`) that no token takes gets a hydrogen
+    atom, and tokens for which there is no place are left out. So that few tokens are left out, a token that
+    would take the last place waits for the next token with further places.
 
     If a symbol is special (`<mask>`), or RDKit rejects the molecule, the result is not valid SMILES.
     """
@@ -142,9 +143,9 @@ def join_groups(tokens: Sequence[str]) -> str:
 
 
 def _keep_open(tokens: Sequence[str]) -> list[str]:
-    """Return the tokens in an order in which the molecule can keep growing: a token that would close the last
-    place comes after the next token that adds places. The tokens of a whole molecule keep their order. Tokens
-    for which there is no place are left out."""
+    """Return the tokens in an order in which the molecule can keep growing: a token that would close the
+    last place (open `*`) comes after the next token that adds places. The tokens of a whole molecule keep
+    their order. Tokens for which there is no place are left out."""
     first, *others = tokens
     ordered, places = [first], first.count(CUT) - first.startswith(CUT)
     waiting = [token for token in others if token.startswith(CUT)]
@@ -167,7 +168,8 @@ def grammar(tokens: Sequence[str], length: int, ends: tuple[str, str, str]) -> "
     per row, and `ends` are the symbols that begin, end and fill a row.
 
     After the beginning comes a group that begins with an atom, then groups that begin with a `*`. The state
-    counts the open places: a group takes one and adds its other `*`, and no place is open at the end.
+    of the grammar is the number of open places: a group takes one and adds its other `*`, and no place is
+    open at the end.
     """
     import torch
 
@@ -195,10 +197,10 @@ def grammar(tokens: Sequence[str], length: int, ends: tuple[str, str, str]) -> "
 
 
 def fill_groups(start: str, parts: Sequence[str | list[str]]) -> str:
-    """Join the tokens of a scaffold, with the sampled groups in its gaps, into SMILES. `parts` has the tokens
-    in their order, and a list of sampled tokens for each gap. Where something has to follow the sampled
-    groups (after the first part of a molecule, or after a linker between two fragments), their last free
-    place is kept for it."""
+    """Join the tokens of a scaffold, with the sampled groups in its gaps, into SMILES. `start` is the
+    scaffold as SMILES with a `*` for each gap. `parts` has its tokens in their order, and a list of
+    sampled tokens for each gap. Where something has to follow the sampled groups (after the first part of
+    a molecule, or after a linker between two fragments), their last free place is kept for it."""
     linked = is_link(start)
     tokens = []
     for position, part in enumerate(parts):
@@ -219,8 +221,9 @@ def is_link(start: str) -> bool:
 
 
 def spell_groups(start: str) -> Iterator[str]:
-    """Yield two spellings of a start: as it is, and beginning at its open end, so that what grows there is
-    the first part of the molecule. A link between two fragments has only the first spelling."""
+    """Yield two spellings of `start`, a scaffold as SMILES with `*` for gaps: as it is, and beginning at
+    its open end, so that what grows there is the first part of the molecule. A link between two fragments
+    has only the first spelling."""
     yield start
     if not is_link(start):
         molecule = Chem.MolFromSmiles(start)

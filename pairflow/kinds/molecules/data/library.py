@@ -244,8 +244,8 @@ def _first_fields(lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
 
 
 def _other_row(number: int, fields: list[str], place: int) -> Row:
-    """Return the row of a line whose SMILES are field number `place` of `fields`, perhaps with a CX extension
-    in the next field. The name is the first other field that is not empty."""
+    """Return the row of a line whose SMILES are `fields[place]`, perhaps with a CX extension (`|r|`) in
+    the next field. The name is the first other field that is not empty."""
     others = [_field(fields, index) for index in range(len(fields)) if index != place]
     extension = "".join(f" {field}" for field in others[place : place + 1] if field.startswith("|"))
     return Row(

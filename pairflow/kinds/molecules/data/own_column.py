@@ -62,9 +62,9 @@ class Values(NamedTuple):
 
 
 def read_numbers(fields: Sequence[str]) -> Values:
-    """Return the plain, finite numbers in the fields of a column, such as `5.1` or `6e-3`. Decimal commas,
-    and commas or points between thousands, are read if all numbers of the column fit that notation and at
-    least one of them fits no other."""
+    """Return the plain, finite numbers in the fields of a column, such as `5.1` or `6e-3`, and the reasons
+    of fields without one. Decimal commas, and commas or points between thousands, are read if all numbers
+    of the column fit that notation and at least one of them fits no other."""
     texts = [field.strip() for field in fields]
     bare = [_QUALIFIER.sub("", text, 1) if "," in text or "." in text else "" for text in texts]
     written = [text for text in dict.fromkeys(bare) if _NUMERIC.fullmatch(text)]
@@ -150,9 +150,13 @@ class OwnColumn:
     def __init__(
         self, name: str, unit: str, rows: Iterable[Field], classes: Sequence[str] = (), commas: bool = False
     ):
-        """Make the column from `rows`, see `library.read_fields`. `commas` says that the table may have
-        decimal commas. Raises InputError if two numbers are written in ways that contradict each other, or if
-        a point may be either a decimal point or stand between thousands."""
+        """Make the column from `rows`: the number in the file, the field, and a fault (or an empty text) of
+        each. `classes` are the names of the classes; empty for a column of numbers. `commas` says that the
+        table may have decimal commas.
+
+        Raises InputError if two numbers are written in ways that contradict each other, or if a point may be
+        either a decimal point or stand between thousands.
+        """
         self.name, self.unit, self._commas, rows = name, unit, commas, [*rows]
         self.lines, self.fields = [line for line, *_ in rows], [field.strip() for _, field, _ in rows]
         self._faults = [fault for *_, fault in rows]
@@ -163,8 +167,8 @@ class OwnColumn:
     def read(
         cls, table: Path, name: str, classes: Sequence[str] = (), sheet: str | None = None
     ) -> "OwnColumn":
-        """Read the column `name` of a table. If a column beside it has a relation such as `>` for a number,
-        the number is read as if the relation stood in front of it.
+        """Read the column `name` of a table, of numbers or of these `classes`. If a column beside it has a
+        relation such as `>` for a number, the number is read as if the relation stood in front of it.
 
         Raises InputError as `__init__` does, if the file is no table or does not have the column, and if the
         numbers have several units.
@@ -369,8 +373,9 @@ def _runs(numbers: Sequence[int]) -> Iterator[str]:
 
 
 def divide(setting: Conditioning, values: np.ndarray) -> Classes:
-    """Return the classes of a property by its values (M,) in the training molecules. If the setting names the
-    classes, `values` are the numbers of classes. Raises InputError if a class would be empty."""
+    """Return the classes of a property by its values (M,) in the training molecules: equally large ones of
+    its numbers or, if the setting names the classes, these. Then `values` are the numbers of classes.
+    Raises InputError if a class would be empty."""
     name, labels = setting.name(), setting.labels()
     if isinstance(setting.classes, int):
         return Classes.from_values(name, values, labels)

@@ -275,10 +275,11 @@ def label_molecules(
 ) -> tuple[Properties, np.ndarray]:
     """Divide properties into classes by their values in training molecules, and label all M molecules.
 
-    Returns the properties, and the labels (M,) or (M, P), see `Properties`. `molecules` is
-    `PreparedMolecules.smiles`; its column `row` counts the rows of the raw file `table`, or of the table's
-    `sheet`. `repeats` is as in `PreparedMolecules`. Prints on stderr which fields of a column are not used.
-    Raises InputError for a column that is missing, and if a class would be empty.
+    Returns the properties with their classes, and the labels (class numbers), (M,) of one or (M, P) of P
+    properties. `molecules` is `PreparedMolecules.smiles`; its column `row` counts the rows of the raw file
+    `table`, or of the table's `sheet`. `repeats` has a pair for each duplicate, as in `PreparedMolecules`.
+    Prints on stderr which fields of a column are not used. Raises InputError for a column that is missing,
+    and if a class would be empty.
     """
     training, values = (molecules["split"] == "train").to_numpy(), []
     kept = {*molecules["row"]}

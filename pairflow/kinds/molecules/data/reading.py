@@ -83,7 +83,8 @@ class _Molecule(NamedTuple):
 
 class _Chunk(NamedTuple):
     """What a process has read from a chunk of `rows` rows. `written` has the tokens of all molecules, one
-    molecule after the other, as indices of `tokens`. `rejected` and `counts` are as in `ReadMolecules`."""
+    molecule after the other, as indices of `tokens`. `rejected` has (index, text, reason, number in the
+    file) of each rejected row, and `counts` how often each feature was named."""
 
     rows: int
     molecules: list[_Molecule]
@@ -94,7 +95,8 @@ class _Chunk(NamedTuple):
 
 
 def _read(settings: Molecules, count: Count | None, rows: list[tuple[int, Row]]) -> _Chunk:
-    """Read the molecules of rows; each row comes with its index. `count` is as in `ReadMolecules`."""
+    """Read the molecules of rows; each row comes with its index. `count`, if given, names the features of
+    a molecule, which are counted."""
     tokenize = get_representation(settings.representation).tokenize
     numbers, written = dict[str, int](), array("I")
     molecules, rejected, counts = [], [], Counter[str]()
@@ -161,8 +163,8 @@ def _numbers(values: Sequence[int] | np.ndarray) -> np.ndarray:
 
 
 class _Part(NamedTuple):
-    """The molecules of a chunk that fit: a table of COLUMNS; and their tokens, one molecule after the other,
-    as the numbers that `ReadMolecules.tokens` gives them."""
+    """The molecules of a chunk that fit: a `table` with a row for each; and their tokens (`written`), one
+    molecule after the other, as the numbers in `ReadMolecules.tokens`."""
 
     table: pa.Table
     written: np.ndarray
@@ -175,8 +177,9 @@ class _Part(NamedTuple):
 class ReadMolecules:
     """Reads all rows of a file into the molecules that fit `length`, and the rejected rows.
 
-    `processes` is the number of processes at work. `count` is a function that names features of a molecule,
-    which are counted. `saved` has what an interrupted run has read.
+    `processes` is the number of processes at work. `count` is a function from a molecule as read, and
+    standardised (None if a rule rejects it), to the names of its features, which are counted. `saved` has
+    what an interrupted run has read.
 
     Attributes:
         total: the number of rows.
@@ -297,7 +300,8 @@ class ReadMolecules:
         return {*names[np.unique(np.concatenate([*map(np.unique, within)]))]}
 
     def summarise_rejected(self) -> str:
-        """Say in words the most frequent reason for rejected rows, and the first row with it."""
+        """Say the most frequent reason for rejected rows, and the first row with it, as the end of a
+        sentence."""
         if not self.rejected:
             return ": there are no rows"
         reason, number = Counter(reason for _, _, reason, _ in self.rejected).most_common(1)[0]

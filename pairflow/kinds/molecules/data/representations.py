@@ -127,8 +127,9 @@ def graft_selfies(symbols: Sequence[str], link: bool) -> str:
 
 
 def _fill_text(graft: Callable[[Sequence[str], bool], str], start: str, parts: Sequence[Part]) -> str:
-    """Return a start with its gaps filled, see `Representation.fill`. `graft` turns the tokens of a gap into
-    SMILES."""
+    """Return a scaffold with its gaps filled, as SMILES. `start` is the scaffold as SMILES with a `*` for
+    each gap, and `parts` has its tokens, with a list of sampled tokens for a gap. `graft` turns these
+    lists into SMILES."""
     groups = (part for part in parts if isinstance(part, list))
     first, *pieces = start.split(CUT)
     link = is_link(start)
@@ -149,8 +150,8 @@ REPRESENTATIONS = {
 
 
 def get_representation(kind: Notation) -> Representation:
-    """Return one of REPRESENTATIONS. Raises InputError for SELFIES if the package `selfies` is not
-    installed."""
+    """Return the functions of the notation `kind` (SMILES, SELFIES or groups). Raises InputError for
+    SELFIES if the package `selfies` is not installed."""
     if kind == "selfies" and find_spec("selfies") is None:
         remedy = "pip install selfies, or --representation smiles for a new experiment"
         raise InputError(f"SELFIES need the package selfies: {remedy}")

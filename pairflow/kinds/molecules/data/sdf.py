@@ -77,9 +77,10 @@ def as_table(lines: Iterable[str], path: Path) -> tuple[list[str], Iterator[Reco
 
 
 def _why_no_molecule(molecule: Chem.Mol, smiles: str, block: str) -> str:
-    """Return the reason to reject a record (see `fields.why_no_molecule`); empty if there is none. All atoms
-    are looked at only where a line such as `M ALS`, a `*` or an atom without its hydrogens (`[C]`) gives a
-    sign, because that takes time. `block` is the text of the structure."""
+    """Return the reason to reject a record whose structure is a query, a polymer, an abbreviation or the
+    like; empty if there is none. `smiles` is `molecule` as SMILES, and `block` the text of the structure.
+    All atoms are looked at only where a line such as `M ALS`, a `*` or an atom without its hydrogens
+    (`[C]`) gives a sign, because that takes time."""
     if "~" in smiles:
         return QUERY
     if not (_LINE.search(block) or _WORD.search(block) or "LINKNODE" in block or _SIGN.search(smiles)):

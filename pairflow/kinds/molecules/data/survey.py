@@ -81,11 +81,11 @@ class Survey(ReadMolecules):
     """Reads all molecules of a file, standardised as in the experiment, and counts what is in it.
 
     Attributes:
-        features: how many molecules have each of FEATURES before standardisation; duplicates and molecules
-            that a rule rejects count, too.
+        features: how many molecules have each of FEATURES (such as charges) before standardisation;
+            duplicates and molecules that a rule rejects count, too.
         ions: the number of molecules that are charged because a counter-ion was removed.
         lengths: the numbers of tokens (D,) of the D distinct molecules, with `<bos>` and `<eos>`.
-        groups: the number (D,) of each molecule's scaffold.
+        groups: the number (D,) of each molecule's scaffold; equal numbers are equal scaffolds.
         held_out: whether the user's own split holds a molecule out (D,).
         lines: the number (D,) of each molecule's first row in the file.
         unit: what the number of a row counts (line, record or row).
@@ -107,8 +107,8 @@ class Survey(ReadMolecules):
         processes: int = 1,
         of: int | None = None,
     ):
-        """Read all `rows`, which are the rows of a file or, if `of` is given, a random part of its `of` rows.
-        Raises InputError if no molecule can be used."""
+        """Read all `rows`, which are the rows of a file or, if `of` is given, a random part of its `of`
+        rows. `unit` is what row numbers count. Raises InputError if no molecule can be used."""
         self.unit = unit
         distinct = settings.model_copy(update={"drop_duplicates": True})
         super().__init__(rows, distinct, _ANY, processes, _features)
@@ -160,8 +160,8 @@ class Survey(ReadMolecules):
 
 
 def draw_rows(rows: Iterable[Row], most: int) -> tuple[list[Row], int]:
-    """Return `most` of the rows, drawn at random but in order, and the number of all rows (algorithm R of
-    Vitter 1985). Every call draws the same."""
+    """Return `most` of the rows (or all, if they are fewer), drawn at random but in order, and the number
+    of all rows (algorithm R of Vitter 1985). Every call draws the same."""
     generator, chosen, total = random.Random(0), list[Row](), 0
     for total, row in enumerate(rows, 1):
         if total <= most:
@@ -182,9 +182,9 @@ def first_rejected(rejected: pd.DataFrame) -> Iterator[tuple[str, int, int, str]
 def list_counts(
     counts: Survey, data: Entry, size: DatasetSize, left_out: int, rejects: Path
 ) -> list[tuple[str, int, str]]:
-    """Return the lines that describe a file, each a label, a number and a remark. `data` and `size` are the
-    section `data` and the size of the suggested experiment, `left_out` is the number of molecules that it
-    does not train on, and `rejects` is the path of the table of rejected rows."""
+    """Return the lines that describe the file of `counts`, each a label, a number and a remark. `data` and
+    `size` are the section `data` and the size of the suggested experiment, `left_out` is the number of
+    molecules that it does not train on, and `rejects` is the path of the table of rejected rows."""
     too_long = int(np.count_nonzero(counts.lengths > size.length))
     quantiles = np.quantile(counts.lengths, [0.05, 0.5, 0.95, 1], method="lower")
     spread = "5 % have up to {}, half up to {}, 95 % up to {}, the longest {}".format(*quantiles)
@@ -204,7 +204,9 @@ def list_counts(
 
 
 def _list_rows(counts: Survey, data: Entry, rejects: Path) -> Iterator[tuple[str, int, str]]:
-    """Yield the lines of `list_counts` on rows, rejected rows, duplicates and FEATURES."""
+    """Yield the lines of `list_counts` on rows, rejected rows, duplicates and FEATURES: a label, a number
+    and a remark. `data` is the section of the experiment, and `rejects` the path of the table of rejected
+    rows."""
     sampled = "drawn at random; all numbers below are of these rows"
     part = counts.total < counts.of
     listed = f"{'' if part else 'all '}are listed in {'' if rejects.parent.name else './'}{rejects}"

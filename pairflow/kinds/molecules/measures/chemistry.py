@@ -66,8 +66,8 @@ def describe_samples(
     progress: bool = False,
 ) -> pd.DataFrame:
     """Describe the distinct valid molecules among `strings` in a table with a row for each, indexed by
-    canonical SMILES. Its columns are PROPERTIES, STRUCTURES, the `further` descriptors, and `nearest`, the
-    similarity to the nearest training molecule."""
+    canonical SMILES. Its columns are PROPERTIES (such as logP), STRUCTURES (fingerprint and scaffold), the
+    `further` descriptors, and `nearest`, the similarity to the nearest training molecule."""
     spellings = distinct(strings)
     names = dict.fromkeys([*PROPERTIES, *STRUCTURES, *further])
     molecules = tabulate([*names], [*spellings.values()], threads, progress).set_axis([*spellings])
@@ -88,7 +88,8 @@ def compare(molecules: pd.DataFrame, training: TrainingMolecules) -> dict[str, f
     - `nn_similarity`: the mean similarity to the nearest training molecule.
     - `scaffolds`, `novel_scaffolds`: the number of distinct Bemis-Murcko scaffolds, and of those that no
       training molecule has; a molecule without rings has none.
-    - `common_scaffolds`, `common_frameworks`: see `count_cores`.
+    - `common_scaffolds`, `common_frameworks`: the numbers of molecules with one of the CORES most frequent
+      scaffolds of training molecules, and with the framework of one (see `count_cores`).
     - `<property>_wasserstein`: the Wasserstein-1 distance between the values of a property in these molecules
       and in the training molecules, in the unit of the property.
     """

@@ -68,7 +68,7 @@ def count(
 
 
 def reason(smiles: str) -> str:
-    """Return the reason why an invalid string is invalid, one of REASONS."""
+    """Return the reason why an invalid string is invalid: empty, syntax, ring, valence or kekulize."""
     if not smiles:
         return "empty"
     if say_too_large(smiles):

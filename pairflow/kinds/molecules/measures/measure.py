@@ -64,9 +64,10 @@ def measure_samples(
 
 
 def measure_floor(settings: MoleculeDraws, files: MoleculeFloorFiles, machine: Machine) -> Measurement:
-    """Measure held-out molecules (method `data`) and controls, see `MoleculeFloor.measure`. Counts are scaled
-    to the number of samples of a trial, except HELD_OUT, the number of held-out molecules that are
-    measured."""
+    """Count how many held-out molecules (method `data`) and controls are left from valid to plausible.
+    Controls are training molecules with one carbon more, strings of independent symbols, and samples of
+    the model that the trainings start from, if there is one. Counts are scaled to the number of samples of
+    a trial, except HELD_OUT, the number of held-out molecules that are measured."""
     words, known = Vocabulary.load(files.vocabulary), DatasetMolecules.read(files.smiles)
     norms, work = read_norms(files.norms, known), (machine.threads or 1, machine.progress)
     generator = np.random.default_rng(rng.stream_seed(settings.seed, "controls"))
@@ -165,15 +166,17 @@ class SampledMolecules:
         copies: the strings, and their canonical SMILES, that are canonical SMILES of the data set.
         keys: what identifies each valid sample by the rule of the data set, by its canonical SMILES.
         known_keys: the values of `keys` that also identify a molecule of the data set.
-        asked: the properties computed by RDKit that samples were asked for, see `read_asked`.
-        nearest: the same for columns of the user's table; None without such columns or without
-            `files.labels`.
+        asked: the properties computed by RDKit that samples were asked for, each with the numbers of the
+            classes that the samples of a trial were asked for (B,).
+        nearest: measures the same for columns of the user's table, by nearest training molecules; None
+            without such columns or without `files.labels`.
         described: a table of the distinct valid molecules of all trials (see `chemistry.describe_samples`)
             with their `key`. If the settings ask for it, each of `plausible.STAGES` has a column, too.
     """
 
     def __init__(self, settings: Chemistry, samples: Path, files: MoleculeFiles, machine: Machine):
-        """Read the files. Raises InputError unless they belong to one data set."""
+        """Read the samples and the `files`, and describe the molecules. Raises InputError unless the files
+        belong to one data set."""
         table, self.metadata = read_table(samples, "samples")
         words, self.known = Vocabulary.load(files.vocabulary), DatasetMolecules.read(files.smiles)
         self.metadata.require_same_vocabulary(words.hash, samples, files.vocabulary)
@@ -221,8 +224,9 @@ class SampledMolecules:
         self.features = training_molecules.chemnet_features(names, device, machine.progress)
 
     def count(self, texts: list[str], valid: pd.DataFrame, distinct: pd.DataFrame) -> dict[str, object]:
-        """Count the molecules of one trial. `texts` are its strings. `valid` and `distinct` are the rows of
-        `described` for its valid molecules, with and without repeats."""
+        """Count the molecules of one trial; returns the counts by metric. `texts` are its strings. `valid`
+        and `distinct` are the rows of the table `described` for its valid molecules, with and without
+        repeats."""
         chosen = [name for name in plausible.STAGES if name in distinct]
         readable = np.array([canonical(text) is not None for text in texts])
         return {

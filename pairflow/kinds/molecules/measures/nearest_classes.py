@@ -28,8 +28,8 @@ class NearestClasses:
     def __init__(self, asked: Mapping[Classes, np.ndarray], labels: np.ndarray, fingerprints: pd.Series):
         """Keep the training molecules that have a value in each column of `asked`.
 
-        `asked` maps each of P columns to the labels (B,) of the samples of a trial. `labels` (M, P) and
-        `fingerprints` (M,) are of the training molecules.
+        `asked` maps each of P columns to the labels (B,), the numbers of the classes that the samples of a
+        trial were asked for. `labels` (M, P) and `fingerprints` (M,) are of the training molecules.
         """
         self.targets = np.stack([*asked.values()], axis=1)
         valued = (labels < [len(column.names) for column in asked]).all(axis=1)
@@ -40,8 +40,8 @@ class NearestClasses:
         cls, asked: Mapping[Classes, np.ndarray], samples: Metadata, smiles: Path, molecules: Path, rows: Path
     ) -> "NearestClasses":
         """Read the training molecules from files: the canonical SMILES of the data set (`smiles`),
-        fingerprints (`molecules`), and token rows with labels (`rows`). `samples` is the metadata of the
-        samples.
+        fingerprints (`molecules`), and token rows with labels (`rows`). `asked` maps each column to the
+        labels that samples were asked for, and `samples` is the metadata of the samples.
 
         If several rows have the same molecule, the first one counts. Raises InputError if the files do not
         match.
@@ -70,8 +70,8 @@ class NearestClasses:
         """Compare the classes that samples were asked for with the classes of their nearest training
         molecules.
 
-        `valid` (B,) says which samples of a trial are valid, and `nearest` (V,) has the result of `find` for
-        the valid ones. Returns
+        `valid` (B,) says which samples of a trial are valid, and `nearest` (V,) has, for the valid ones, the
+        row in `classes` of the nearest training molecule, -1 for none. Returns
 
         - `nearest_in_class`: the number of valid samples whose nearest training molecule is in the class that
           they were asked for, by all columns.

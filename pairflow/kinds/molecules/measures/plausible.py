@@ -64,7 +64,8 @@ class Norms(NamedTuple):
 
     @classmethod
     def read(cls, path: Path) -> "Norms":
-        """Read a table that `table` made. Raises InputError if the file is missing or has other content."""
+        """Read norms from the file `path`, in which `table` was saved. Raises InputError if the file is
+        missing or has other content."""
         frame = read_table(path, KIND)[0].to_pandas()
         parts = [
             frame[frame.what == what].set_index("name")["value"].to_dict()
@@ -165,11 +166,12 @@ def _count_new(parts: Sequence[Any], known: Mapping[Any, int]) -> int:
 
 
 def survive(molecules: pd.DataFrame, norms: Norms, threads: int = 1, progress: bool = False) -> pd.DataFrame:
-    """Return a table that says whether each molecule passes each of STAGES and all stages before it.
+    """Return a table that says whether each molecule passes each of STAGES, from `usual_size` to `plausible`,
+    and all stages before it.
 
     `molecules` is indexed by SMILES and has the columns DESCRIBED; the result has the same index and a column
-    per stage. Alerts take most of the time, so that they are looked for only in molecules that have passed
-    all earlier stages.
+    per stage. Alerts (unwanted groups of atoms) take most of the time, so that they are looked for only in
+    molecules that have passed all earlier stages.
     """
     reached = pd.DataFrame(False, molecules.index, [*STAGES])
     for stage, measures in STAGES.items():
@@ -183,9 +185,9 @@ def survive(molecules: pd.DataFrame, norms: Norms, threads: int = 1, progress: b
 
 
 def find_norms(trained: Sequence[str], threads: int = 1, progress: bool = False) -> Norms:
-    """Find what is usual in a library of molecules, the SMILES `trained`. A limit is the quantile SHARE of a
-    measure over up to ROWS molecules. Each of these is compared with the rest of the library, as if it were
-    held out."""
+    """Find what is usual in a library of molecules, the SMILES `trained`. A limit is the quantile SHARE of
+    a measure over up to ROWS molecules, each compared with the rest of the library, as if it were held
+    out."""
     parts = tabulate(PARTS, trained, threads, progress)
     sample = some(len(trained), ALERT_ROWS)
     found = tabulate(("alerts",), [trained[row] for row in sample], threads, progress).set_axis(sample)
@@ -215,9 +217,9 @@ def count_left(
     progress: bool = False,
     keys: Mapping[str, str] | None = None,
 ) -> dict[str, int]:
-    """Count the `texts` that are valid, the distinct and the novel molecules among them, and the novel ones
-    that pass each of STAGES and all stages before it. `known` has the canonical SMILES of known molecules, or
-    what identifies these by `keys`; `keys` is as in `counts.count`."""
+    """Count the `texts` that are valid, the distinct and the novel molecules among them, and the novel
+    ones that pass each of STAGES (tests of plausibility) and all stages before it. `keys` maps canonical
+    SMILES to what identifies the molecule; None if SMILES do. `known` has what identifies known molecules."""
     molecules = sorted({name for name in map(canonical, texts) if name is not None})
     counts = count(texts, known, keys)
     first = {keys[name] if keys else name: name for name in reversed(molecules)}

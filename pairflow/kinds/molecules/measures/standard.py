@@ -29,9 +29,9 @@ _CHUNK = 2_000  # rows that are sent to a process at a time
 
 
 class FieldValues(NamedTuple):
-    """The numbers of attempts: all; the valid ones; the distinct ones of these (VU); and those that are not
-    training molecules, either (VUN). The Fréchet ChemNet Distance of the valid ones to test and to training
-    molecules."""
+    """The values of a file of molecules: the numbers of attempts (rows), of valid ones, of distinct valid
+    ones (VU), and of those that are not training molecules (VUN); and the Fréchet ChemNet Distance of the
+    valid ones to test and to training molecules."""
 
     attempts: int
     valid: int
@@ -47,7 +47,8 @@ _LABELS = ("attempts", "valid", "valid and unique (VU)", "valid, unique and nove
 @dataclass(frozen=True)
 class Standard:
     """A published data set as publications compare with it: the SMILES of its training molecules, and the
-    moments of ChemNet's features of two sets, the test molecules and 10,000 training molecules."""
+    moments (count, mean, scatter) of ChemNet's features of two sets, the test molecules and 10,000
+    training molecules."""
 
     name: str
     train: frozenset[str]
@@ -63,7 +64,8 @@ class Standard:
         return cls(name, frozenset(train), moments)
 
     def measure(self, samples: Sequence[str | None], progress: bool = False) -> FieldValues:
-        """Measure attempts at molecules. `samples` are the results of `spell`: SMILES, or None if invalid.
+        """Measure attempts at molecules. `samples` are canonical SMILES without stereochemistry, as `spell`
+        returns them, or None if invalid.
 
         Raises InputError if fewer than two are valid, because they have no Fréchet ChemNet Distance.
         """
@@ -78,7 +80,8 @@ class Standard:
         return FieldValues(len(samples), len(valid), len(unique), len(unique - self.train), *distances)
 
     def report(self, path: Path, threads: int, progress: bool) -> str:
-        """Measure the molecules in the file `path`, and return the values as a text of several lines."""
+        """Measure the molecules in the file `path`, and return their counts and distances as a text of
+        several lines."""
         values = self.measure(spell(read_found(path, progress=progress), threads), progress)
         counts = zip(_LABELS, values[:4], strict=True)
         lines = [(label, number, f"{number / values.attempts:.1%}") for label, number in counts]
@@ -91,8 +94,9 @@ class Standard:
 
 
 def read_published(name: str, threads: int = 1, progress: bool = False) -> tuple[list[str], list[str]]:
-    """Return the training and the test molecules of the data set `name`, as `spell` writes them. The test
-    molecules are the published validation split or, without one, the default split of experiments."""
+    """Return the training and the test molecules of the data set `name`, as canonical SMILES without
+    stereochemistry. The test molecules are the published validation split or, without one, the default
+    split of experiments."""
     source = DATA_SETS[name]
     settings = Molecules(source=name, length=64)  # of these only the column and the split matter
     spelled = spell(source.rows(settings.column, progress), threads)

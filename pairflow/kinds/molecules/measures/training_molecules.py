@@ -87,8 +87,8 @@ class DatasetMolecules:
         return KnownMolecules.from_smiles(text for part in self.keys.chunks for text in part.to_pylist())
 
     def describes(self, kind: str, **parameters: Any) -> Metadata:
-        """Return the metadata of a file of this `kind` that is made from only these molecules, with
-        `parameters`."""
+        """Return the metadata of a file that is made from these molecules and nothing else. `kind` is what
+        the file holds, such as "ChemNet statistics"; `parameters` are further ones."""
         return Metadata(
             kind=kind,
             vocabulary=self.metadata.vocabulary,
@@ -141,8 +141,8 @@ class TrainingNeighbours:
 
 
 def _distinct(smiles: pa.ChunkedArray, keys: pa.ChunkedArray, rows: pa.ChunkedArray) -> pa.Array:
-    """Return the SMILES of the molecules that the mask `rows` selects; of several with the same key, the
-    first."""
+    """Return the SMILES of the molecules that the mask `rows` selects; of several with the same entry in
+    `keys`, the first."""
     if keys is smiles:
         return pc.unique(smiles.filter(rows))
     first = ~keys.filter(rows).to_pandas().duplicated()
@@ -166,9 +166,9 @@ def some(count: int, most: int) -> np.ndarray:
 
 
 def describe_training(known: DatasetMolecules, threads: int, progress: bool) -> tuple[pa.Table, Metadata]:
-    """Return a table with a row for each molecule of `known.described`, and the table's metadata. The columns
-    are smiles, scaffold, fingerprint (256 bytes) and PROPERTIES, which only PROPERTY_ROWS of the molecules
-    have."""
+    """Return a table with a row for each of the training molecules `known.described`, and the table's
+    metadata. The columns are smiles, scaffold, fingerprint (256 bytes) and PROPERTIES, which only
+    PROPERTY_ROWS of the molecules have."""
     described = known.described
     rows = some(len(described), PROPERTY_ROWS)
     properties = tabulate(PROPERTIES, [described[row] for row in rows], threads, progress).set_axis(rows)
@@ -181,8 +181,8 @@ def describe_training(known: DatasetMolecules, threads: int, progress: bool) -> 
 
 
 def read_training(path: Path, known: DatasetMolecules) -> TrainingMolecules:
-    """Read the file `path`, a table of `describe_training`. Raises InputError if it was made from molecules
-    other than `known`."""
+    """Read the training molecules, with fingerprints, scaffolds and properties, from the file `path`, a
+    table of `describe_training`. Raises InputError if it was made from molecules other than `known`."""
     table, metadata = read_table(path, "training molecules")
     known.require(metadata, path)
     require_columns(path, table, dict.fromkeys(PROPERTIES, COMPUTED), metadata.kind)

@@ -87,8 +87,8 @@ class MoleculeDelivery(Delivery):
         return KnownByRules(KnownMolecules.load(self.model.known_file()), rules_of(self.model))
 
     def _grow(self, source: str) -> None:
-        """Let samples grow from the scaffolds in `source` (see `read_scaffolds`). Unless samples are
-        delivered raw, those that do not keep their scaffold are refused."""
+        """Let samples grow from the scaffolds in `source`: one scaffold as SMILES, or the path of a file.
+        Unless samples are delivered raw, those that do not keep their scaffold are refused."""
         scaffolds, files = read_scaffolds(source)
         generator = np.random.default_rng(rng.stream_seed(self.settings.seed, "gaps"))
         self.growth = Growth(scaffolds, self.vocabulary, self.model.length, self._lengths, generator)
@@ -103,8 +103,8 @@ class MoleculeDelivery(Delivery):
         return [len(self.vocabulary.symbols(row)) for row in rows.tolist()]
 
     def _read(self, settings: MoleculeDemand) -> None:
-        """Take over the settings. Read the norms if these settings need them, and find the file of training
-        molecules for the setting `nearest`."""
+        """Keep the settings of samples. Read the norms (what is usual in training molecules) if these
+        settings need them, and find the file of training molecules for the setting `nearest`."""
         self.settings = settings
         self.norms = self._read_norms() if settings.plausible or settings.properties else None
         if settings.nearest:
@@ -119,9 +119,9 @@ class MoleculeDelivery(Delivery):
         metadata.require_same_data(self.model.data, path, self.model.folder)
 
     def prepare(self, out: Path) -> str:
-        """Let a page show properties and, if their file is found, the nearest training molecules. Returns a
-        sentence for the user if that file is missing, else an empty text. If `out` is no page, or samples are
-        raw, nothing changes."""
+        """Let a page (an `out` that ends in .html) show properties and, if their file is found, the
+        nearest training molecules. Returns a sentence for the user if that file is missing, else an empty
+        text. If `out` is no page, or samples are raw, nothing changes."""
         if out.suffix.lower() != files.PAGE or self.settings.raw:
             return ""
         known = find_file(self.model.folder, SMILES, paths.data) is not None
@@ -292,8 +292,8 @@ def _where(unit: str, row: Candidate) -> str:
 
 
 def given_molecule(settings: MoleculeDemand, vocabulary: Vocabulary, length: int) -> Tensor | None:
-    """Return a row of tokens (N,), N = `length`, that has the prefix or template and FREE at open positions;
-    None without a prefix or template.
+    """Return a row of tokens (N,), N = `length`, that has the prefix or template of the settings, and FREE
+    (-1) at open positions; None without a prefix or template.
 
     `*` in a template is an open position, even if the vocabulary has the dummy atom `*`. Raises InputError
     for tokens outside the vocabulary, if the row is too short, and for a representation that takes no prefix

@@ -35,9 +35,9 @@ _RANDOM = 300  # number of random SMILES that are tried if no other ends where t
 
 
 class Scaffold(NamedTuple):
-    """A scaffold, with its text and name in the user's file. `where` is its place in the file, for messages.
-    `starts` are its possible starts (see the module). `query` finds it in molecules, which must have at least
-    `atoms` atoms."""
+    """A scaffold, with its text and name in the user's file. `where` is its place in the file, for
+    messages. `starts` are its possible starts, SMILES with `*` for each gap. `query` finds it in
+    molecules, which must have at least `atoms` atoms."""
 
     text: str
     name: str
@@ -50,12 +50,12 @@ class Scaffold(NamedTuple):
 class Growth:
     """Makes rows with the symbols of scaffolds, and turns samples of these rows into molecules.
 
-    `given` (R, N) has R rows of N symbols, FREE in gaps; sample number i has row i mod R. Scaffolds take
-    turns, and so do the starts of a scaffold. For a start with gaps before its end, the molecule's number of
-    tokens is drawn from the list that `lengths()` returns. The tokens that the scaffold does not need are
-    divided at random among the gaps and the end: all divisions with at least one token in every part are
-    equally likely. If nothing can grow at the end, the gaps get all of these tokens, so that all lengths of
-    the link between two fragments are equally likely.
+    `given` (R, N) has R rows of N symbols, FREE (-1) in gaps; sample number i has row i mod R. Scaffolds take
+    turns, and so do the starts of a scaffold, its SMILES with `*` for gaps. For a start with gaps before its
+    end, the molecule's number of tokens is drawn from the list that `lengths()` returns. The tokens that the
+    scaffold does not need are divided at random among the gaps and the end: all divisions with at least one
+    token in every part are equally likely. If nothing can grow at the end, the gaps get all of these tokens,
+    so that all lengths of the link between two fragments are equally likely.
     """
 
     def __init__(
@@ -108,8 +108,8 @@ class Growth:
 
 
 def _shortest(scaffold: Scaffold, vocabulary: Vocabulary, length: int) -> dict[str, Tensor]:
-    """Map each start of a scaffold that the model can write to its row (N,) in which each gap has one token.
-    Raises InputError if the model can write none."""
+    """Map each start (SMILES with `*` for gaps) of a scaffold that the model can write to its row (N,) in
+    which each gap has one token. Raises InputError if the model can write none."""
     rows, reason = dict[str, Tensor](), None
     for start in chain.from_iterable(map(vocabulary.representation.spell, scaffold.starts)):
         try:
@@ -134,8 +134,9 @@ def _rows(
     totals: Sequence[int],
     generator: np.random.Generator,
 ) -> Iterator[tuple[str, Tensor]]:
-    """Yield the starts of a scaffold in turn, without end, each with its row (N,), see `_write`. `starts` has
-    the shortest row of each. The number of tokens of a molecule with gaps is drawn from `totals`."""
+    """Yield the starts of a scaffold (SMILES with `*` for gaps) in turn, without end, each with its row
+    (N,), which has negative numbers in gaps (see `_write`). `starts` maps each to its shortest row. The
+    number of tokens of a molecule with gaps is drawn from `totals`. `where` begins error messages."""
     write = cache(lambda start, gaps: _write(where, start, gaps, vocabulary, len(row)))
     for start, row in cycle(starts.items()):
         if gaps := _count_gaps(start, row):
@@ -151,9 +152,10 @@ def _rows(
 
 
 def _write(where: str, start: str, gaps: tuple[int, ...], vocabulary: Vocabulary, length: int) -> Tensor:
-    """Return the row (N,) of a start, N = `length`, in which gap number k has gaps[k] positions. These
-    positions have FREE - 1 - k instead of tokens. If the start has an open end, all positions after it have
-    the same number as this last gap."""
+    """Return the row (N,) of `start` (SMILES with `*` for gaps), N = `length`, in which gap number k has
+    gaps[k] positions. These positions have the negative number FREE - 1 - k instead of a token. If the
+    start has an open end, all positions after it have the same number as this last gap. `where` begins
+    error messages."""
     first, *pieces = start.split(OPEN)
     fillers = [f"[{_ISOTOPE + gap}CH2]" for gap in range(len(gaps))]
     filled = first + "".join(
@@ -214,9 +216,10 @@ def _read(row: Row, where: str) -> Scaffold:
 
 
 def write_starts(molecule: Chem.Mol) -> Iterator[str]:
-    """Yield the starts of the scaffold `molecule`. There is one for each of its dummy atoms, at which the
-    start ends; without dummy atoms, one for each kind of atom that has a hydrogen. Two fragments with one
-    dummy atom each give two starts, either fragment first. Raises InputError for any other molecule."""
+    """Yield the starts of the scaffold `molecule`, SMILES that end where samples grow. There is one for
+    each of its dummy atoms, at which the start ends; without dummy atoms, one for each kind of atom that
+    has a hydrogen. Two fragments with one dummy atom each give two starts, either fragment first. Raises
+    InputError for any other molecule."""
     points = _points(molecule)
     if any([bond.GetBondType() for bond in atom.GetBonds()] != [Chem.BondType.SINGLE] for atom in points):
         raise InputError(f"an attachment point {OPEN} needs one single bond")
@@ -239,8 +242,8 @@ def _points(molecule: Chem.Mol) -> list[Chem.Atom]:
 
 
 def _with_point(molecule: Chem.Mol) -> Iterator[Chem.Mol]:
-    """Yield the molecule with a dummy atom in place of a hydrogen, once for each kind of atom with a
-    hydrogen."""
+    """Yield the molecule with a dummy atom in place of a hydrogen, once for each set of equivalent atoms
+    that have a hydrogen."""
     full, ranks = Chem.AddHs(molecule), [*Chem.CanonicalRankAtoms(molecule, breakTies=False)]
     for atom in {rank: index for index, rank in reversed([*enumerate(ranks)])}.values():
         hydrogens = [near for near in full.GetAtomWithIdx(atom).GetNeighbors() if near.GetAtomicNum() == 1]

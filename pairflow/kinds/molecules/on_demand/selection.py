@@ -132,8 +132,9 @@ def _neutralise(smiles: str) -> str:
 
 
 def filters_from(settings: MoleculeDemand, norms: Norms | None = None) -> dict[str, Filter]:
-    """Return the filters that the settings ask for, each under its option, such as `--min-qed 0.5`; the quick
-    ones come first. Raises InputError for a SMARTS pattern that RDKit cannot read."""
+    """Return the filters that the settings ask for, each under its option, such as `--min-qed 0.5`; the
+    quick ones come first. Without `norms` (what is usual in training molecules) there is no filter
+    `--plausible`. Raises InputError for a SMARTS pattern that RDKit cannot read."""
     filters: dict[str, Filter] = {}
     for name in ("weight", "logp"):
         if text := getattr(settings, name):

@@ -23,7 +23,8 @@ _BRACKET = re.compile(r"\[(\d*)([A-Za-z][a-z]?)(@*)(?:H\d*)?(?:[+-]\d*)?\]")
 
 
 class KnownGroups:
-    """Knows the groups of a model. Molecules with other groups are corrected, or explained to the user."""
+    """Knows the groups of a model, its vocabulary `tokens`. Molecules with other groups are corrected, or
+    explained to the user."""
 
     def __init__(self, tokens: Iterable[str]):
         self.tokens = frozenset(tokens)
@@ -38,8 +39,9 @@ class KnownGroups:
         return left
 
     def explain(self, tokens: Sequence[str]) -> str:
-        """Say what the model has in place of the first unknown group in `tokens`, the groups of a molecule:
-        the group with another charge or, if it does not know that, the nearest group."""
+        """Say what the model has in place of the first unknown group in `tokens`, the groups of a
+        molecule: the group with another charge or, if it does not know that, the nearest group. Empty if
+        it has neither."""
         first = self._unknown(tokens)[0]
         if first not in self._advice:
             if other := next(self._with_fewer_unknown(tokens), None):
@@ -68,9 +70,9 @@ class KnownGroups:
                     yield written
 
     def _nearest(self, group: str) -> str:
-        """Return the known group with the Morgan fingerprint nearest to the one of `group`, among the groups
-        with the same number of cuts or, if there are none, among all. Returns an empty text if there is no
-        such group."""
+        """Return the known group with the Morgan fingerprint nearest to the one of `group`, among the
+        groups with the same number of cuts or, if there are none, among all. Returns an empty text if
+        `group` has no fingerprint, or the model no groups."""
         cuts, wanted = group.count(CUT), _fingerprint(group)
         prints = {token: known for token, known in self._prints.items() if token.count(CUT) == cuts}
         prints = prints or self._prints

@@ -31,8 +31,9 @@ _CONTROLS = Style("muted", "s", "--"), Style("muted", "d", ":"), Style("muted", 
 
 
 def reasons(tables: Sequence[Grid], method: str, samples: int, name: str) -> Picture:
-    """Draw the invalid samples of one method at each number of steps, stacked by reason. `tables` has a table
-    for each reason, and `samples` is the number of samples of a trial. `name` is the name of the drawing."""
+    """Draw the invalid samples of one method at each number of steps, stacked by reason. `tables` has a
+    table for each reason, with the counts by method, and `samples` is the number of samples of a trial.
+    `name` is the name of the drawing."""
     steps = tables[0].columns
     calls = tables[0].calls.get(method, steps)
     counts = {}
@@ -55,9 +56,9 @@ def reasons(tables: Sequence[Grid], method: str, samples: int, name: str) -> Pic
 def histograms(counts: Mapping[str, pd.DataFrame], label: str, name: str) -> Picture:
     """Draw shares of molecules per bin of one property: a panel per method, each with the training molecules.
 
-    `counts` maps each method to a table with the columns low, high, samples and training (see
-    `chemistry.histograms`), and `label` names the property. The first and the last bin are open: arrows show
-    their shares, because bars would look like peaks. `name` is the name of the drawing.
+    `counts` maps each method to a table with a row for each bin and the columns low, high, samples and
+    training (see `chemistry.histograms`), and `label` names the property. The first and the last bin are
+    open: arrows show their shares, because bars would look like peaks. `name` is the name of the drawing.
     """
     training = next(iter(counts.values()))
     edges = training["high"].to_numpy()[:-1]
@@ -114,7 +115,7 @@ STAGES = {  # metric -> the name of its stage: every stage is a part of the prev
 
 
 def survivors(shares: pd.DataFrame, real: str, name: str) -> Picture:
-    """Draw the share of samples that is left at each of STAGES, a line per method.
+    """Draw the share of samples that is left at each of STAGES (from valid to plausible), a line per method.
 
     `shares` has the columns method, stage (its number), share (in %) and nfe (the number of steps; NaN for
     real data and controls). `real` is the entry of the column method for real data, and `name` the name of

@@ -52,8 +52,9 @@ def describe_molecules(
 def draw_survivors(
     contents: Contents, evaluation: str, measured: Mapping[str, Grid], prefix: str
 ) -> Picture | None:
-    """Draw what is left of samples from stage to stage; return None if plausible molecules were not counted.
-    There is a line for each method, at its best number of steps, for held-out molecules and for controls."""
+    """Draw the share of samples that is left at each stage from valid to plausible; return None if
+    plausible molecules were not counted. There is a line for each method, at its best number of steps, for
+    held-out molecules and for controls. `measured` maps each metric to its table."""
     if not (plausible := measured.get("plausible")):
         return None
     best = {method: plausible.best(method)[1] for method in plausible.rows}
@@ -74,6 +75,7 @@ def compare_with_start(
     contents: Contents, evaluation: str, measured: Mapping[str, Grid]
 ) -> dict[str, object] | None:
     """Compare fine-tuned methods with the model that they started from, at the largest number of steps.
+    `measured` maps each metric to its table.
 
     Returns None if there is no such model. Otherwise returns a dict: `nfe` is the number of steps; `columns`
     names the start, the methods and, if they were measured, real data. Each of `rows` has a metric and its
@@ -102,10 +104,11 @@ def compare_with_start(
 def draw_properties(
     contents: Contents, evaluation: str, measured: Mapping[str, Grid], prefix: str
 ) -> dict[int, list[dict[str, object]]]:
-    """Draw the distributions of properties. Returns a list for each NFE, the highest first.
+    """Draw the distributions of properties. Returns a list for each number of steps (NFE), the highest first.
 
     The list has a dict for each property: its `label`; the `picture`; `metric`, the name of the distance from
-    the training molecules; and `distances`, which maps each method to that distance as text.
+    the training molecules; and `distances`, which maps each method to that distance as text. `measured` maps
+    each metric to its table; `prefix` begins the names of the drawings.
     """
     properties: dict[int, list[dict[str, object]]] = {}
     for nfe, methods in sorted(contents.part["properties"].get(evaluation, {}).items(), reverse=True):
@@ -125,10 +128,11 @@ def draw_properties(
 
 def describe_guidance(contents: Contents, evaluation: str, prefix: str) -> dict[str, object] | None:
     """Draw what guidance does in an evaluation that was repeated with several guidance weights. Returns None
-    for other evaluations, and if no class was counted.
+    for other evaluations, and if samples in their class were not counted.
 
     Otherwise returns a dict: `condition` is what was asked for, as text; `trades` maps each metric that
-    counts how well samples meet the condition to a dict from NFE to `charts.guidance`.
+    counts how well samples meet the condition, by its label, to a dict from the number of steps (NFE) to
+    `charts.guidance`. `prefix` begins the names of the drawings.
     """
     weights = contents.experiment.repeated("guidances").get(evaluation, {})
     rows = contents.measured[contents.measured.evaluation.isin(list(weights))]

@@ -88,7 +88,7 @@ class Molecule:
 
 @dataclass(frozen=True)
 class Gallery:
-    """Some valid samples, and the numbers of valid, empty and all samples."""
+    """Drawings of some valid samples (`molecules`), and the numbers of valid, empty and all samples."""
 
     molecules: list[Molecule]
     valid: int

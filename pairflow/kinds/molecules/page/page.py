@@ -90,7 +90,8 @@ class MoleculesPage(KindPage):
     def headline_columns(self, results: FinishedExperiment, leading: Grid) -> dict[str, Measure]:
         """Return the columns of the headline, by name: shares of molecules, a distance from the training
         molecules, and bounds. Plausible and valid molecules are shares of the samples, unique ones of the
-        valid molecules, and novel ones of the unique molecules."""
+        valid molecules, and novel ones of the unique molecules. `leading` is the table of the metric that
+        judges methods."""
         grids = {grid.metric: grid for grid in results.grids[leading.evaluation]}
         valid = grids["valid"].means
         samples = dict.fromkeys(valid, float(leading.frame.samples.max()))
@@ -171,7 +172,9 @@ class MoleculesPage(KindPage):
     def write_boxes(
         self, flawed: Mapping[str, Flawed], headline: Headline, results: FinishedExperiment
     ) -> Iterator[Box]:
-        """Yield boxes on invalid, useless and known molecules, and on trials with too few valid ones."""
+        """Yield boxes on methods with few valid molecules, few plausible ones or mostly known ones, and on
+        trials with too few valid molecules. `flawed` maps the name of each flaw to the methods that have
+        it."""
         if invalid := flawed.get("invalid"):
             named = headline.name_shares(invalid)
             text = f"Under half of the samples are valid molecules: {named}. {_advise(headline, results)}"
@@ -253,8 +256,8 @@ def find_held_out(metrics: pd.DataFrame, evaluation: str) -> int:
 
 
 def describe_held_out(metrics: pd.DataFrame, evaluation: str, metric: str) -> str:
-    """Write the share of held-out molecules that a metric counts, in per cent, or as `5 of 8` if few were
-    measured. (Their metric rows are scaled to the number of samples.)"""
+    """Write the share of held-out molecules that `metric` counts in an evaluation, in per cent, or as `5
+    of 8` if few were measured. (Their metric rows are scaled to the number of samples.)"""
     rows = metrics[(metrics.metric == metric) & (metrics.evaluation == evaluation) & (metrics.method == REAL)]
     share = float((rows.value / rows.samples).mean())
     few = few_held_out(metrics, evaluation)

@@ -36,9 +36,9 @@ def _nearest(
     best: np.ndarray,
     rows: np.ndarray,
 ) -> None:
-    """Fill `best` and `rows`: best[i] is the largest similarity of samples[i] to a row of `reference`, and
-    rows[i] is the number of that row, or -1 if the similarity is 0. `sizes` has the number of bits of each
-    sample.
+    """Fill `best` and `rows`: best[i] is the largest similarity of the fingerprint samples[i] to a row of
+    `reference`, and rows[i] is the number of that row, or -1 if the similarity is 0. `sizes` has the number
+    of bits of each sample. Fingerprints are (rows, 32) uint64.
 
     Fingerprints with a <= b bits have at most the similarity a / b (Swamidass and Baldi 2007). Reference rows
     are sorted by their number of bits, and `starts` has the first row of each number. The search begins with
@@ -64,8 +64,8 @@ def _nearest(
 
 @compiled
 def _sum_of_pairs(rows: np.ndarray, sizes: np.ndarray) -> float:
-    """Return the sum of the similarities over pairs of different rows. `sizes` has the number of bits of each
-    row."""
+    """Return the sum of the Tanimoto similarities over pairs of different `rows`, fingerprints (M, 32)
+    uint64. `sizes` has the number of bits of each row."""
     total = 0.0
     for i in range(len(rows)):
         for j in range(i):
@@ -82,7 +82,8 @@ def compile_all() -> None:
 
 
 class Neighbours:
-    """The reference molecules, given by M fingerprints, among which the most similar one is found."""
+    """The reference molecules, given by M fingerprints, among which the one most similar to a molecule is
+    found."""
 
     def __init__(self, fingerprints: Iterable[bytes]):
         rows, sizes = _unpack(fingerprints)

@@ -72,9 +72,9 @@ def say_problem(molecule: Chem.Mol | None) -> str:
 
 
 def write_smiles(molecule: Chem.Mol, read_from: str = "") -> str:
-    """Write a molecule as canonical SMILES that stay the same when RDKit reads and writes them again. Its
-    first SMILES may not: `[H]/N=C` becomes `[H]N=C`, and then `C=N`. `read_from` is the text that the
-    molecule was read from, if known: if RDKit writes that text, nothing needs to be read again."""
+    """Write a molecule as canonical SMILES that stay the same when RDKit reads and writes them again. What
+    RDKit writes first may change: `[H]/N=C` becomes `[H]N=C`, and then `C=N`. `read_from` is the text that
+    the molecule was read from, if known: if RDKit writes that text, nothing needs to be read again."""
     smiles = Chem.MolToSmiles(molecule)
     for _ in range(_ROUNDS):
         if smiles == read_from or not _UNSETTLED.search(smiles):
@@ -126,7 +126,7 @@ def standardise(molecule: Chem.Mol, rules: Standardisation) -> Chem.Mol:
 @lru_cache(maxsize=2**16)  # tautomers take long
 def identify(smiles: str, identity: str) -> str:
     """Return a text that is the same for all molecules that count as one by the rule `identity` ("smiles",
-    "inchikey" or "tautomer"). `smiles` is canonical. It is returned itself if RDKit cannot read it, or if the
+    "inchikey" or "tautomer"). `smiles` is canonical, and is returned if RDKit cannot read it, or if the
     molecule has no InChIKey."""
     if identity == "smiles":
         return smiles
@@ -144,7 +144,8 @@ def _tautomers() -> rdMolStandardize.TautomerEnumerator:
 
 
 def identify_all(smiles: Iterable[str], identity: str, threads: int = 1) -> dict[str, str]:
-    """Map each canonical SMILES to the result of `identify`, computed in up to `threads` processes."""
+    """Map each canonical SMILES to the text that identifies its molecule by the rule `identity` (see
+    `identify`), computed in up to `threads` processes."""
     names = [*dict.fromkeys(smiles)]
     if identity == "smiles":
         return dict(zip(names, names, strict=True))

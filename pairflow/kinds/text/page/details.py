@@ -48,10 +48,11 @@ _MARKS = {
 def describe_text(contents: Contents, evaluation: str, prefix: str) -> Details:
     """Compare all methods at each number of steps with real text and the controls (trivial baselines).
 
-    Returns `parts`, the lines of a table with the metrics `columns` by heading: real text and controls, then
-    methods. `judge` names the model that measures the perplexity. `charts` show the perplexity against the
-    entropy: along the numbers of steps, and along the temperatures at each number of steps, if there are
-    several. Empty if the controls were not measured.
+    Returns what the page shows: `parts`, the lines of a table, first real text and controls, then methods;
+    `columns`, its metrics by heading; `judge`, the name of the model that measures the perplexity; and
+    `charts` of the perplexity against the entropy, along the numbers of steps, and along the temperatures at
+    each number of steps, if there are several. Empty if the controls were not measured. `prefix` begins the
+    names of the charts.
     """
     points = find_points(contents.metrics, evaluation)
     if len(points) <= len(CONTROLS):
@@ -99,8 +100,8 @@ def _print(values: pd.Series, least: int) -> list[str]:
 def measured_rows(results: FinishedExperiment, evaluation: str) -> pd.DataFrame:
     """Make a table with a row for each method at each number of steps, and the mean of each metric.
 
-    Further columns: `method`, `nfe` (the number of steps), `calls` of the network, `setting` (both in words),
-    and `warnings` (in words). The table is empty if the controls were not measured.
+    Further columns: `method`, `nfe` (the number of steps), `calls` of the network, `setting` (steps and calls
+    in words), and `warnings` (in words). The table is empty if the controls were not measured.
     """
     points, methods = find_points(results.metrics, evaluation), results.experiment.methods
     means = mean_values(results.measured, evaluation, ["method", "nfe"])
@@ -136,7 +137,9 @@ def _draw(
 
 
 def _plane(rows: pd.DataFrame, points: pd.DataFrame, title: str, name: str) -> Picture:
-    """Draw the judge's perplexity against the entropy: a line per method, and `points` of real text."""
+    """Draw the judge's perplexity against the entropy: a line per method, from `rows` (see
+    `measured_rows`), and a point for real text and each control, from `points`. `name` is the name of the
+    drawing."""
     look = contrast(rows.method)
     both = pd.concat([rows, points.reset_index().assign(setting=points.index)], ignore_index=True)
     lines = make_lines(both, "entropy", "judge_ppl", _write, lambda name: _MARKS.get(name) or look(name))
@@ -159,7 +162,8 @@ def find_points(metrics: pd.DataFrame, evaluation: str) -> pd.DataFrame:
 def find_warnings(
     values: Mapping[str, float], real: Mapping[str, float], shuffled: Mapping[str, float]
 ) -> list[str]:
-    """List what is suspicious about samples, by their mean metrics and the metrics of real and shuffled text.
+    """List what is suspicious about samples, by their mean metrics (`values`) and the metrics of real and
+    shuffled text.
 
     A good perplexity does not prove good text: a common word, repeated, has one (arXiv 2606.08417).
     """

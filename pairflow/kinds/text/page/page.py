@@ -37,7 +37,8 @@ class TextPage(KindPage):
     counted: ClassVar = {"judge": "Rows of the judge", "rejected": "Rejected pieces"}
 
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, object]:
-        """Read some `rows` as text, and some `pairs` of each coupling: lines from data x1 to noise x0."""
+        """Read `rows`, some training rows and samples as text, and `pairs`, for each coupling some pairs
+        as lines of text from data x1 to noise x0."""
         tokeniser = load_tokeniser(paths.data(root, "vocabulary.json"))
         symbols = {
             token: symbol.replace(" ", "␣").translate(_BREAKS)
@@ -86,7 +87,8 @@ class TextPage(KindPage):
     def write_boxes(
         self, flawed: Mapping[str, Flawed], headline: Headline, results: FinishedExperiment
     ) -> Iterator[Box]:
-        """Yield a box on methods whose samples, at their best number of steps, have suspicious values."""
+        """Yield a box on methods whose samples, at their best number of steps, have suspicious values.
+        `flawed` maps the name of each flaw to the methods that have it."""
         if suspects := flawed.get("nonsense"):
             named = "; ".join(
                 f"{line.method}: {', '.join(flaw.text for flaw in flaws)}" for line, flaws in suspects.items()
@@ -105,7 +107,8 @@ class TextPage(KindPage):
 
 
 def _spell_pairs(root: Path, seed: int, coupling: str, symbols: Mapping[int, str]) -> list[list[str]]:
-    """Write some pairs as text, each as lines from `t = 1 <x1>` to `t = 0 <x0>` with the states between."""
+    """Write some pairs as text, each as lines from `t = 1 <x1>` to `t = 0 <x0>` with the states between.
+    `symbols` maps tokens to their texts."""
     x1, states, x0 = draw_pairs(root, seed, coupling, _PAIRS)
     paths_of_pairs = np.concatenate([x1[:, None], states, x0[:, None]], axis=1)  # (B, S + 2, N)
     return [

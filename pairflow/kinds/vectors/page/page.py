@@ -29,10 +29,10 @@ class VectorsPage(KindPage):
     things, section, shown, bounded = "vectors", "kinds/vectors/page/section.html", SHOWN, False
 
     def read(self, root: Path, experiment: Experiment, samples: Samples) -> dict[str, object]:
-        """Read the first two coordinates of some vectors, all (B, 2).
+        """Read the first two coordinates of some vectors, as arrays (B, 2).
 
-        Returns `training` vectors; `points`, samples by method and number of steps (NFE); and `ends`, for
-        each coupling noise x0 and its data x1.
+        Returns `training` vectors; `points`, samples by method and number of steps (NFE); and `ends`, noise
+        x0 and its data x1 for each coupling, and for each method that trains on its parent's pairs.
         """
         train = token_array(read_table(paths.data(root, "train.parquet"), "vectors")[0]["values"])
         names, seed = [*experiment.couplings(), *experiment.taught()], experiment.seeds[0]
@@ -59,8 +59,8 @@ class VectorsPage(KindPage):
 
 
 def draw_clouds(data: np.ndarray, points: Clouds) -> dict[str, dict[int, Picture]]:
-    """Draw the samples (B, 2) of each method and NFE over the data (B, 2), which define the frame. Returns
-    the pictures by method and NFE, and a picture of only the data under `data` and 0."""
+    """Draw the samples (B, 2) of each method and number of steps (NFE) over the data (B, 2), which define
+    the frame. Returns the pictures by method and NFE, and a picture of only the data under `data` and 0."""
     clouds = {"data": {0: _draw_cloud(data, None, "data", "points-data")}}
     for method, by_nfe in points.items():
         clouds[method] = {
@@ -94,10 +94,10 @@ def _draw_points(
     alt: str,
     name: str,
 ) -> Picture:
-    """Draw groups of points (B, 2) over lines between pairs (P, 2, 2).
+    """Draw groups of points (B, 2) over lines between pairs (P, 2, 2), each the two ends of a line.
 
-    Each group has a label, a colour and points. The points `framed` define the frame, whose axes have the
-    same unit.
+    Each group has a label, a colour and points. The points `framed` (F, 2) define the frame, whose axes have
+    the same unit. `alt` is the alternative text, and `name` the name of the drawing.
     """
     low, high = framed.min(axis=0), framed.max(axis=0)
     width, height = high - low
