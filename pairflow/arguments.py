@@ -11,7 +11,8 @@ from pairflow.errors import InputError
 
 
 def checked_integer(name: str, value: object, low: int, high: int) -> int:
-    """Return `value` as a Python integer. Raise InputError if it is not an integer in low..high.
+    """Return `value` as a Python integer. Raise InputError, which begins with `name`, if it is not an integer
+    in low..high.
 
     Integers of other libraries, such as NumPy, are also taken.
     """
@@ -22,7 +23,8 @@ def checked_integer(name: str, value: object, low: int, high: int) -> int:
 
 
 def checked_number(name: str, value: object, low: float, high: float) -> float:
-    """Return `value` as a float. Raise InputError if it is not a number from low to high."""
+    """Return `value` as a float. Raise InputError, which begins with `name`, if it is not a number from low
+    to high."""
     number = math.nan
     with suppress(TypeError, ValueError, RuntimeError):
         if isinstance(value, SupportsFloat) and not isinstance(value, bool | str):
@@ -33,7 +35,8 @@ def checked_number(name: str, value: object, low: float, high: float) -> float:
 
 
 def checked_choice(name: str, value: object, known: Iterable[str]) -> str:
-    """Return `value`. Raise InputError, which suggests the most similar name, if it is not a `known` name."""
+    """Return `value`. Raise InputError, which begins with `name` and suggests the most similar name, if it is
+    none of the `known` names."""
     names = list(known)
     if not isinstance(value, str) or value not in names:
         expected = f"expected one of {', '.join(names)}"

@@ -14,7 +14,8 @@ LARGEST = 1e12  # the largest absolute value of a number, so that squared distan
 
 
 def checked_tokens(tokens: ArrayLike, vocabulary_size: int, name: str = "tokens") -> np.ndarray:
-    """Return `tokens` as an array (M, N) of integers in [0, K), in a dtype that can hold K - 1.
+    """Return `tokens` as an array (M, N) of integers in [0, K), K = `vocabulary_size`, in a dtype that can
+    hold K - 1.
 
     The dtype therefore also fits rows of noise, which can have any symbol. Raises InputError for other
     `tokens`; the message begins with `name`, and names the first token that is out of range.
@@ -50,8 +51,8 @@ def checked_tokens(tokens: ArrayLike, vocabulary_size: int, name: str = "tokens"
 def checked_pairs(
     x0: ArrayLike, x1: ArrayLike, vocabulary_size: int, names: tuple[str, str]
 ) -> list[np.ndarray]:
-    """Return sources and data (M, N) as `checked_tokens` does. Raise InputError also for different shapes;
-    `names` are what messages call the two."""
+    """Return sources `x0` and data `x1` (M, N) as arrays of integers in [0, `vocabulary_size`). Raise
+    InputError for anything else, and for different shapes; `names` are what messages call the two."""
     pairs = [checked_tokens(rows, vocabulary_size, name) for rows, name in zip((x0, x1), names, strict=True)]
     shapes = [rows.shape for rows in pairs]
     if shapes[0] != shapes[1]:
@@ -87,7 +88,8 @@ def checked_points(points: ArrayLike, name: str = "data") -> np.ndarray:
 def checked_pair(
     name: str, rows: ArrayLike, data: ArrayLike, dtype: DTypeLike | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return `rows` (B, d) and `data` (M, d) as arrays. Raise InputError for other shapes, or no data."""
+    """Return `rows` (B, d) and `data` (M, d) as arrays. Raise InputError for other shapes, no data, or masked
+    values; `name` is what messages call `rows`."""
     require_unmasked(rows, name)
     require_unmasked(data, "data")
     rows, data = np.asarray(rows, dtype=dtype), np.asarray(data, dtype=dtype)
@@ -100,9 +102,10 @@ def checked_pair(
 
 
 def as_array(values: Any, name: str) -> np.ndarray:
-    """Return a NumPy array, also of a Series or an Arrow array of lists, or of Python's integers.
+    """Return `values` as a NumPy array: also a Series or an Arrow array of lists, or Python's integers.
 
-    Raise InputError if some values are masked, or if rows have different lengths.
+    Raise InputError, which begins with `name`, if some values are masked, if rows have different lengths, or
+    if `values` are a mapping or cannot be read as an array.
     """
     require_unmasked(values, name)
     if isinstance(values, Mapping):

@@ -31,8 +31,8 @@ CORE = "core packages"
 class Package(NamedTuple):
     """A package that `pairflow doctor` checks.
 
-    `modules`: the modules to import, of which the first has the version. `use`: what the package is for.
-    `distribution`: its name for pip. `extra`: the extra of pairflow that installs it, if any. `needed`:
+    `modules`: the modules to import, joined by commas; the first has the version. `use`: what the package is
+    for. `distribution`: its name for pip. `extra`: the extra of pairflow that installs it, if any. `needed`:
     whether every experiment needs it. `on_gpu`: code that fails unless the package can use the GPU.
     """
 
@@ -78,7 +78,8 @@ DRIVER_SECONDS = 10.0
 
 
 def findings(configuration: Path, offline: bool = False) -> Iterator[tuple[str, Finding]]:
-    """Check all requirements, and the data sets of the file `configuration`. Yields each name and finding.
+    """Check all requirements, and the data sets of the file `configuration`. Yields (name, finding) of each.
+    With `offline`, no server is asked.
 
     Packages and data sets that the user's own experiments need come first; the other data sets are one
     finding. An error in a check becomes its finding. Each program, import and address has a time limit.
@@ -139,8 +140,8 @@ def _configuration(path: Path) -> tuple[dict[str, CommonExperiment], Finding]:
 def _data(
     experiments: dict[str, CommonExperiment], own: set[str], configuration: Path, offline: bool
 ) -> Iterator[tuple[str, Finding]]:
-    """Check all data sets. Yields (name, finding) for each user's file, and for each data set that an
-    experiment in `own` needs.
+    """Check all data sets. Yields (name, finding) for each file of the user's, and for each data set that an
+    experiment in `own`, the names of the user's experiments, needs. With `offline`, no server is asked.
 
     These findings also name the experiments that need the data. The other data sets have one finding in all.
     """
@@ -161,7 +162,8 @@ def _data(
 
 
 def _summarise(statuses: dict[str, Finding], configuration: Path) -> Finding:
-    """Return one finding for data sets that only experiments in the configuration itself need."""
+    """Return one finding for the data sets in `statuses`, {name: finding}, which only experiments in the file
+    `configuration` itself need."""
     from pairflow.data.download import DATA_DIR  # only here: it needs packages that may be broken
 
     absent = [name for name, status in statuses.items() if status.condition is not Condition.OK]
@@ -175,7 +177,7 @@ def _summarise(statuses: dict[str, Finding], configuration: Path) -> Finding:
 
 
 def check(package: Package, needed: bool, gpus: bool) -> Finding:
-    """Check whether a package can be imported, is new enough, and can use the GPU if `gpus`.
+    """Check whether a package can be imported, is new enough, and, if there are `gpus`, can use one.
 
     A missing package needs attention if it is `needed`; otherwise it is reported as optional. The package is
     imported in a new process, because an import may raise anything, end its process or never return.

@@ -31,8 +31,8 @@ Json = dict[str, Any]  # the content of a JSON object
 
 
 def read_bytes(path: Path, most: int) -> bytes:
-    """Return the content of a regular file, decompressed if its suffix is in PACKED. Raise InputError for
-    anything else, and for more than `most` bytes.
+    """Return the content of a regular file, decompressed if its suffix is .gz, .bz2, .zst or .zip. Raise
+    InputError for anything else, and for a file of more than `most` bytes.
 
     A pipe is refused because opening it would block, and a device such as /dev/zero because it has no end.
     """
@@ -69,7 +69,8 @@ def split_lines(text: str) -> list[str]:
 
 
 def require_regular(path: Path) -> None:
-    """Raise InputError unless `path` is a regular file, or a link to one, and `fault` finds nothing."""
+    """Raise InputError unless `path` is a regular file, or a link to one, that can be read, is not empty and
+    is no failed download."""
     if not checked_path("file", path).is_file():
         is_there = "is a folder, a pipe or a device, expected a file"
         raise InputError(f"{path}: {is_there if path.exists() else 'no such file'}")
@@ -226,11 +227,11 @@ def suffix_of(path: Path) -> str:
 
 @contextmanager
 def opened(path: Path, what: str) -> Iterator[tuple[io.BufferedReader, BinaryIO]]:
-    """Open a regular file, and decompress it if its suffix is in PACKED.
+    """Open a regular file, and decompress it if its suffix is .gz, .bz2, .zst or .zip.
 
-    Gives the content, and the file as it is, whose position says how much is read. `what` is expected in the
-    file, such as "CSV", for messages. Raises InputError if the file cannot be read, also within the block,
-    and for UTF-16 text.
+    Yields the content, and the file as it is on disk, whose position says how much is read. `what` is
+    expected in the file, such as "CSV", for messages. Raises InputError if the file cannot be read, also
+    within the block, and for UTF-16 text.
     """
     require_regular(path)
     try:
@@ -244,7 +245,8 @@ def opened(path: Path, what: str) -> Iterator[tuple[io.BufferedReader, BinaryIO]
 
 
 def _content(path: Path, raw: io.BufferedReader) -> io.BufferedReader:
-    """Return the content of an open file, decompressed."""
+    """Return the content of an open file, decompressed if the suffix of `path` is that of a compressed file.
+    Raises OSError for a damaged archive, or one with a password."""
     suffix = path.suffix.lower()
     if suffix not in PACKED:
         return raw
@@ -316,7 +318,8 @@ def lines_of(content: io.BufferedReader, path: Path, longest: int) -> Iterator[s
 
 
 def _batches(content: io.BufferedReader, path: Path, longest: int) -> Iterator[list[str]]:
-    """Yield the lines in lists, because to read them one by one takes several times as long."""
+    """Yield the lines of a UTF-8 file in lists, because to read them one by one takes several times as long.
+    Raises InputError for a line of over `longest` characters, and for other encodings."""
     text = io.TextIOWrapper(content, encoding="utf-8-sig", errors="surrogateescape", newline="")
     number = 1  # of the first line of a batch
     try:

@@ -40,7 +40,8 @@ def tile(images: np.ndarray, columns: int) -> np.ndarray:
 
 
 def encode(pixels: np.ndarray, alt: str, factor: int | None = None) -> Png:
-    """Encode `pixels` (H, W, C) uint8, grey (C = 1) or RGB, as a PNG with the text alternative `alt`."""
+    """Encode `pixels` (H, W, C) uint8, grey (C = 1) or RGB, as a PNG with the text alternative `alt`. The
+    page enlarges it by `factor` (None: as its width allows)."""
     buffer = BytesIO()
     Image.fromarray(pixels.squeeze(2) if pixels.shape[2] == 1 else pixels).save(buffer, "png", optimize=True)
     uri = "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()

@@ -71,7 +71,8 @@ def split(number: Word) -> tuple[Word, Word]:
 def draws(seed: int, rows: ArrayLike, step: int, length: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the random numbers of one step: uniforms (B, N) float64, and words (B, N) uint64 for `choose`.
 
-    `rows` (B,) are the numbers of the rows in the whole data set, `length` is N.
+    `rows` (B,) are the numbers of the rows in the whole data set, and `length` is N. Other uses of random
+    numbers have another `step`.
     """
     positions = np.arange(length, dtype=np.uint64)
     w0, w1, w2, _ = _words(seed, rows, step, positions)
@@ -103,10 +104,10 @@ def uniform_tokens(seed: int, rows: ArrayLike, length: int, vocabulary_size: int
 def normals(seed: int, rows: ArrayLike, length: int) -> np.ndarray:
     """Draw rows of noise x0 (B, d) for continuous data: float32 from N(0, I), with d = `length`.
 
-    `rows` (B,) are the numbers of the rows. Words 0 and 1 make u, words 2 and 3 make v, and the method of
-    Box and Muller makes two numbers in float64: sqrt(-2 log(1 - u)) cos(2 pi v) at position j, and the same
-    with sin at position j + ceil(d / 2). Mathematical libraries differ in the last bit, so that after
-    rounding to float32 about one number in 10^8 may differ between machines.
+    `rows` (B,) are row numbers. Of the generator's four words, 0 and 1 make u and 2 and 3 make v, both in [0,
+    1); the method of Box and Muller makes two numbers in float64: sqrt(-2 log(1 - u)) cos(2 pi v) at position
+    j, and the same with sin at position j + ceil(d / 2). Mathematical libraries differ in the last bit, so
+    that after rounding to float32 about one number in 10^8 may differ between machines.
     """
     rows = np.asarray(rows, dtype=np.uint64)
     half = -(-length // 2)

@@ -21,10 +21,12 @@ _LIST = ".pairflow-files"  # in a folder for outputs: the files there that pairf
 
 @contextmanager
 def atomic(*paths: Path) -> Iterator[list[Path]]:
-    """Give a block temporary files to write. If it succeeds, rename all to `paths`; else remove them.
+    """Yield the paths of temporary files, which a `with` block writes. If it succeeds, rename all to `paths`;
+    else remove them.
 
     A link remains, and the file that it leads to is replaced; a replaced file keeps its permissions. Files
-    that killed processes left are removed. Raises InputError, with the disk, if that is full or read-only.
+    that killed processes left are removed. Raises InputError, which names the disk, if it is full or
+    read-only.
     """
     paths = tuple(resolved(path) if path.is_symlink() else path for path in paths)
     temporary = [_temporary(path) for path in paths]
@@ -59,7 +61,8 @@ def require_writable(path: Path, folder: bool = False) -> None:
 
 @contextmanager
 def sole_writer(path: Path) -> Iterator[None]:
-    """Let only one block at a time write the file `path`: blocks in all processes wait for their turn."""
+    """Let only one `with` block at a time write the file `path`; other blocks, in all processes, wait for
+    their turn."""
     folder = os.open(resolved(path).parent, os.O_RDONLY)  # the file itself is replaced, and its lock with it
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
@@ -90,7 +93,8 @@ def replacing(folder: Path) -> Iterator[Path]:
 
 
 def _replace(folder: Path, new: Path) -> None:
-    """Move the files of `new` to `folder`, and remove files that the folder's list has and `new` has not.
+    """Move the files of `new` to `folder`, and remove the files of an earlier block, which a list in `folder`
+    has, if `new` has not.
 
     Raises InputError if a new file would overwrite one that is not as listed.
     """
@@ -133,8 +137,8 @@ def _entry(path: Path) -> str:
 
 
 def _make_folder(path: Path) -> None:
-    """Make the folder of `path`, and remove the temporary files of `path` that ended processes left there.
-    Raises InputError if the folder takes no files."""
+    """Make the parent folder of `path`, and remove the temporary files of `path` that ended processes left
+    there. Raises InputError if no file can be written there."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path.parent).close()  # a folder such as /proc is there, but takes no file
@@ -156,7 +160,8 @@ def _flush(path: Path) -> None:
 
 @contextmanager
 def _disk_named(path: Path) -> Iterator[None]:
-    """Raise InputError, with the file and the disk, if the system refuses to write in the block."""
+    """In the block, which writes `path`, turn the system's refusal to write into an InputError with the path
+    and the disk."""
     try:
         yield
     except Exception as error:
@@ -190,8 +195,9 @@ _REFUSALS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 def _why_not_written(error: BaseException | None) -> str | None:
-    """Return the system's message if `error` comes from its refusal to write. (safetensors has the error
-    number only in its text, and torch raises another error after the system's.)"""
+    """Return the system's message if `error` comes from the system's refusal to write, None for another
+    error. (safetensors has the error number only in its text, and torch raises another error after the
+    system's.)"""
     if error is None:
         return None
     match = re.search(r"os error (\d+)", str(error))

@@ -30,7 +30,7 @@ class Column:
         noun: what messages call the values.
         fits: a function that says whether values may have an Arrow type.
         width: for lists, which number is their length: `length` (in the metadata), `rows` (of the table),
-            `properties` (of the condition), or a parameter in the metadata.
+            `properties` (their number in the condition), or a parameter in the metadata.
         lowest, highest: the bounds of numbers; tokens are also below K.
         finite: whether numbers must be finite.
         nulls: whether values may be missing.
@@ -203,9 +203,11 @@ def require_columns(
     widths: Json | None = None,
     vocabulary_size: int | None = None,
 ) -> None:
-    """Raise InputError, with the row and the position, unless the table has these columns.
+    """Raise InputError, with the row and the position, unless the table has these columns, with values that
+    they allow.
 
-    `widths` has the lengths of lists by the names in `Column.width`; tokens are below `vocabulary_size`.
+    `kind` is the kind of the table, for messages. `widths` has the lengths of lists by the names in
+    `Column.width`; tokens are below `vocabulary_size`.
     """
     for name, column in columns.items():
         count = table.column_names.count(name)
@@ -221,7 +223,8 @@ def require_columns(
 
 
 def _require_values(location: str, values: pa.ChunkedArray, column: Column, width: int, kind: str) -> None:
-    """Raise InputError unless each row is a value that `column` allows, or a list of `width` such values."""
+    """Raise InputError unless each row is a value that `column` allows, or a list of `width` such values. The
+    message begins with `location`, and names the `kind` of table."""
     # A column in which all values are missing has the type null.
     if types.is_null(values.type) and (column.nulls or not len(values)) and not column.width:
         return
@@ -258,7 +261,8 @@ def _first_wrong(values: pa.ChunkedArray, column: Column) -> tuple[int, object] 
 
 
 def _require_row_count(path: Path, rows: int, facts: Json) -> None:
-    """Raise InputError if there are no rows, or not as many as the metadata say."""
+    """Raise InputError if a table that may not be empty has no rows, or if the number `rows` is not what the
+    metadata (`facts`) say."""
     kind, parameters = facts["kind"], facts["parameters"]
     held_out = facts["split"] == "validation" and kind == "tokens"  # may be empty
     if not rows and kind in COLUMNS and kind not in _MAYBE_EMPTY and not held_out:

@@ -60,7 +60,8 @@ class Provenance:
         self.processor_started += time.process_time() - processor
 
     def write(self, *paths: Path) -> None:
-        """Write `<file>.provenance.json` next to each of `paths`."""
+        """Write `<file>.provenance.json` next to each of `paths`: the costs so far, the machine, date,
+        commit, command and versions."""
         facts = {
             **self._costs(),
             "samples_seen": self.samples,
@@ -78,7 +79,8 @@ class Provenance:
                 temporary.write_text(json.dumps(facts, indent=1) + "\n")
 
     def _costs(self) -> dict[str, float | None]:
-        """Return both times with earlier work (None if one is unknown), and the peak memory."""
+        """Return `seconds`, `device_seconds` and the peak memory in MiB, each with earlier runs. A time is
+        None if an earlier one is unknown."""
         wall = time.perf_counter() - self.started
         busy = time.process_time() - self.processor_started if self.device == "cpu" else wall
         times: dict[str, float | None] = {}
@@ -134,8 +136,8 @@ def read_provenance(path: Path) -> Json:
 
 
 def checkout(folder: Path) -> str | None:
-    """Return the first 10 digits of the commit that `folder` is at, with `+` if files differ; None outside of
-    git.
+    """Return the first 10 digits of the commit that `folder` is at, with `+` if tracked files differ from it;
+    None outside of git.
 
     Git is called without its lock, because a step that is killed during the call would leave the lock behind.
     """

@@ -31,7 +31,7 @@ def read_rows(
     dtype: str | None = None,
     length: int | None = None,
 ) -> np.ndarray:
-    """Return the token rows (M, N) in a file of one of the SUFFIXES.
+    """Return the token rows (M, N) in a .npy, .npz, .parquet, .pt or .bin file.
 
     Args:
         path: the file.
@@ -41,8 +41,8 @@ def read_rows(
         dtype: the type of the numbers in a .bin file, which has no header.
         length: N, to cut a stream of tokens (one dimension) into rows. Says on stderr how many are left over.
 
-    Raises InputError with the file's name if it is missing or cannot be read, and the errors of
-    `checked_tokens`.
+    Raises InputError with the file's name if it is missing or cannot be read, or if its content is not rows
+    of integers from 0 to K - 1.
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
@@ -66,7 +66,8 @@ def read_rows(
 
 
 def _cut(path: Path, stream: np.ndarray, length: int) -> np.ndarray:
-    """Cut a stream of tokens into rows of `length`."""
+    """Cut a stream of tokens into rows of `length`, and write a note, which says how many last tokens are
+    left out. Raises InputError if the array has several dimensions."""
     if stream.ndim != 1:
         raise InputError(f"{path}: expected a stream of tokens, to cut into rows; found shape {stream.shape}")
     count, left = divmod(len(stream), length)
@@ -80,7 +81,9 @@ def _cut(path: Path, stream: np.ndarray, length: int) -> np.ndarray:
 
 
 def _read_raw(path: Path, dtype: str | None, length: int | None) -> np.ndarray:
-    """Return the numbers in a file without a header, such as nanoGPT's train.bin."""
+    """Return the numbers in a file without a header, such as nanoGPT's train.bin, as an array with one
+    dimension. Raises InputError unless `dtype`, the type of the numbers, and `length`, the tokens per row,
+    are given."""
     if not (dtype and length):
         expected = "`dtype` and `length`, as by --dtype uint16 (of nanoGPT's files) --length N"
         raise InputError(f"{path}: a .bin file has only numbers, without their type; expected {expected}")
@@ -91,8 +94,8 @@ def _read_raw(path: Path, dtype: str | None, length: int | None) -> np.ndarray:
 
 
 def _read_archive(path: Path, column: str | None) -> "np.ndarray | torch.Tensor":
-    """Return the array with the tokens (see `_chosen`) of an .npz file, or the tensor of a .pt file, which
-    may also be a single tensor without a name."""
+    """Return the array `column` (None: `tokens`, or the only one) of an .npz file, or the tensor of a .pt
+    file, which may also be a single tensor without a name. Raises InputError if there is none."""
     if path.suffix.lower() == ".npz":
         with named_when_damaged(path, "not an .npz archive of arrays of numbers"):
             with zipfile.ZipFile(path) as archive:
@@ -155,8 +158,8 @@ def read_array(path: Path) -> np.ndarray:
 
 
 def _read_column(path: Path, name: str | None) -> np.ndarray:
-    """Return the column with the tokens (see `_chosen`), which has lists of one length, as an array (M,
-    N)."""
+    """Return the column `name` (None: `tokens`, or the only one), which has lists of one length, as an array
+    (M, N). Raises InputError if there is none."""
     with named_when_damaged(path, "not a Parquet file, or damaged"):
         name = _chosen(path, pq.read_schema(path).names, name)
         column = pq.ParquetFile(path).read(columns=[name])[name].combine_chunks()

@@ -47,11 +47,11 @@ class Metadata:
         vocabulary: the hash of the vocabulary.
         padding, mask: the symbols with these roles, if the vocabulary has them.
         shape: (C, H, W) if rows are images; N = C * H * W, in that order.
-        data: the `identity` of the data set that the file comes from; None for a user's own array.
+        data: the hash of all rows of the data set that the file comes from; None for a user's own array.
         split: the part of the data set, "train" or "validation", or None.
         parameters: the settings of the step that wrote the file.
         inputs: the hashes of the files that the step read.
-        condition: the meaning of the rows' labels: the `facts` of `data.classes.Properties`.
+        condition: the meaning of the rows' labels: the properties and their classes, as JSON.
     """
 
     kind: str
@@ -99,7 +99,7 @@ class Metadata:
 
 
 def write_table(path: Path, table: Table, metadata: Metadata) -> None:
-    """Write a Parquet file directly to `path` (use `atomic` around it, or `save_table`)."""
+    """Write a Parquet file with metadata directly to `path` (use `atomic` around it, or `save_table`)."""
     if isinstance(table, pd.DataFrame):
         table = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
     facts = {**metadata.__dict__, "columns": _columns(table)}
@@ -118,7 +118,8 @@ def save_table(path: Path, table: Table, metadata: Metadata, provenance: Provena
 
 
 def identity(*rows: np.ndarray) -> str:
-    """Return the identity of a data set: the SHA-256 of its rows (training, validation)."""
+    """Return the identity of a data set: the SHA-256 of its rows (training, validation), with their types and
+    shapes."""
     content = hashlib.sha256()
     for part in rows:
         # The same bytes can be rows of another length.
@@ -141,7 +142,8 @@ def read_metadata(path: Path) -> Metadata:
 
 
 def is_own(path: Path) -> bool:
-    """Return whether a file is a Parquet file that pairflow wrote, or a damaged one that may be."""
+    """Return whether a file is a Parquet file that pairflow wrote, or a damaged one that it may have
+    written."""
     require_regular(path)
     with path.open("rb") as file:
         if file.read(4) != b"PAR1":
@@ -155,8 +157,8 @@ def is_own(path: Path) -> bool:
 def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
     """Read a Parquet file that pairflow wrote; returns the table and its metadata.
 
-    Raises InputError if it is damaged, of none of the `kinds` (if any are given), or has contents that its
-    kind of table may not have (see `contents`).
+    Raises InputError if it is damaged, if the kind of its rows, such as "tokens", is none of `kinds` (if any
+    are given), or if a table of this kind may not have its contents (see `contents`).
     """
     require_regular(path := Path(path))
     with named_when_damaged(path, _DAMAGED):
@@ -171,8 +173,8 @@ def read_table(path: Path, *kinds: str) -> tuple[pa.Table, Metadata]:
 
 
 def _read_rows(path: Path, file: pq.ParquetFile) -> pa.Table:
-    """Read all rows. Whole columns would take eight bytes a token while they are read. Raises
-    InputError with the number of a damaged part."""
+    """Read all rows, in batches: whole columns would take eight bytes a token while they are read. Raises
+    InputError with the number of the first damaged part."""
     if (groups := file.num_row_groups) <= 1:
         return file.read()
     batches: list[pa.RecordBatch] = []
@@ -191,7 +193,8 @@ _ADVICE = {  # for a kind of table, how users make one from their own data
 def _checked_metadata(
     path: Path, schema: pa.Schema, table: pa.Table | None = None, kinds: Sequence[str] = ()
 ) -> Metadata:
-    """Return the metadata in a `schema`; InputError if they are missing or altered, or the `table` is."""
+    """Return the metadata in a `schema`; InputError if they are missing or altered, or do not fit a `table`,
+    if it is given. `kinds` are the expected kinds of table, for advice in the message."""
     if _KEY not in (schema.metadata or {}):
         advice = "".join(_ADVICE.get(kind, "") for kind in kinds)
         raise InputError(f"{path}: was not written by pairflow{advice}")
@@ -204,7 +207,8 @@ def _checked_metadata(
 
 
 def _columns(table: pa.Table) -> list[list[object]]:
-    """Return the names, types and lengths of the columns, which Parquet's checksums do not cover."""
+    """Return [name, type, length of its lists, number of rows] of each column, which Parquet's checksums do
+    not cover."""
     kinds = [
         (getattr(kind, "value_type", kind), getattr(kind, "list_size", 1)) for kind in table.schema.types
     ]
@@ -217,7 +221,8 @@ def _checksum(facts: Mapping[str, object]) -> str:
 
 
 def token_column(tokens: np.ndarray, vocabulary_size: int) -> pa.FixedSizeListArray:
-    """Return token rows (M, N) as a fixed-size list column; InputError if K or a token is too large."""
+    """Return token rows (M, N) as a fixed-size list column, of uint8 or uint16 as K = `vocabulary_size`
+    needs; InputError if K or a token is too large."""
     if vocabulary_size > MAX_VOCABULARY:
         raise InputError(f"expected at most {MAX_VOCABULARY:,} symbols (K), found {vocabulary_size:,}")
     dtype = token_dtype(vocabulary_size)
@@ -263,7 +268,8 @@ def from_points(points: np.ndarray, levels: int) -> np.ndarray:
 
 
 def points_of(table: pa.Table, metadata: Metadata) -> np.ndarray:
-    """Return the rows (M, ...) float32 of a table of vectors, or of images as numbers (M, C, H, W)."""
+    """Return the rows (M, ...) float32 of a table of vectors, or of images as numbers (M, C, H, W);
+    InputError for other token rows."""
     if metadata.kind == "vectors":
         return token_array(table["values"])
     if metadata.shape is None:

@@ -101,8 +101,8 @@ def _flow(experiment: CommonExperiment) -> None:
 
 
 def _keys_are_unset(experiment: CommonExperiment, flow: Flow) -> None:
-    """Raise ValueError if a setting that only `flow` has differs from its default. The message names the
-    first such setting."""
+    """Raise ValueError if a setting of the experiment that only `flow` has differs from its default. The
+    message names the first such setting."""
     keys: list[tuple[str, Settings, str]] = [("", experiment, key) for key in flow.keys]
     for name, evaluation in experiment.evaluations.items():
         keys += [(f"evaluations.{name}.", evaluation, key) for key in flow.protocol]

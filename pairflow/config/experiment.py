@@ -139,7 +139,8 @@ class CommonExperiment(Settings):
     @field_validator("evaluations")
     @classmethod
     def _at_all_temperatures(cls, evaluations: dict[str, Evaluation]) -> dict[str, Evaluation]:
-        """Insert after each evaluation its copies at further temperatures and guidance weights."""
+        """Return the evaluations, by name, and after each its copies at the further temperatures and guidance
+        weights that it lists. Raise ValueError if another evaluation has the name of a copy."""
         every: dict[str, Evaluation] = {}
         for name, evaluation in evaluations.items():
             for repeated, settings in evaluation.repeated(name).items():

@@ -97,7 +97,8 @@ class _Loader(yaml.SafeLoader):
 
 
 def load(text: str, path: Path) -> Any:
-    """Parse the YAML text of the file `path`. Raises InputError, which names the line, if it is not valid."""
+    """Return the value of the YAML text of the file `path`. Raises InputError, which names the line, if it is
+    not valid."""
     try:
         return _Loader(text).get_single_data()
     except yaml.MarkedYAMLError as error:
@@ -109,9 +110,10 @@ def load(text: str, path: Path) -> Any:
 
 
 def parse(text: str, path: Path, known: Mapping[str, object] = MappingProxyType({})) -> Json:
-    """Parse the text of the file `path`. Raises InputError unless it is a valid configuration.
+    """Return the settings in the YAML text of the file `path`, with experiments that have the key `like`
+    completed. Raises InputError unless they are a valid configuration.
 
-    `known` are experiments of other files, which an experiment of this file may be like.
+    `known` are experiments of other files, which `like` may name.
     """
     values = load(text, path)
     if not isinstance(values, dict):
@@ -123,8 +125,8 @@ def parse(text: str, path: Path, known: Mapping[str, object] = MappingProxyType(
 
 
 def _complete(values: Json, known: Mapping[str, object], origin: str | Path) -> Json:
-    """Return `values`, the content of a file, with its experiments completed by `complete_likes`; unchanged
-    if it has none."""
+    """Return `values`, the content of a file, in which each experiment with the key `like` is completed by
+    the one that it names; unchanged if there are no experiments. See `complete_likes`."""
     experiments = values.get("experiments")
     if not isinstance(experiments, dict):
         return values
@@ -159,7 +161,8 @@ def complete_likes(
 def merge(settings: object, changes: object) -> object:
     """Return settings with changes: mappings are merged, other values replaced; null removes a key.
 
-    If a key of _CHOICES, such as `name`, gets another value, `changes` replace the whole mapping.
+    If a key that decides which other keys there are, such as `name`, gets another value, `changes` replace
+    the whole mapping.
     """
     if not (isinstance(settings, dict) and isinstance(changes, dict)):
         return changes
@@ -197,10 +200,11 @@ def all_files(path: Path) -> list[Path]:
 
 
 def complete(values: Json, path: Path, origin: str | Path) -> Workflow:
-    """Check the `values` of the configuration `path`, and add the experiments of the files next to it.
+    """Check the `values` of the configuration `path`, and return them with the experiments of the files in
+    recipes/ and experiments/ next to it.
 
-    Raises InputError if `values` are not valid; the message begins with `origin`. A file next to it that is
-    not valid, or has an experiment whose name is already used, is left out and listed in `mistakes`.
+    Raises InputError if `values` are not valid; the message begins with `origin`. A file that is not valid,
+    or has an experiment whose name is already used, is left out and listed in the result's `mistakes`.
     """
     values = _complete(values, {}, origin)
     homes = dict.fromkeys(check(Configuration, values, origin).experiments, path)
@@ -218,7 +222,8 @@ def complete(values: Json, path: Path, origin: str | Path) -> Workflow:
 
 
 def _read_experiments(file: Path, homes: dict[str, Path], known: Mapping[str, object]) -> Json:
-    """Read a file of experiments. Raises InputError unless it is valid and none of its names is in `homes`.
+    """Return the experiments in a file, by name. Raises InputError unless it is valid and none of its names
+    is in `homes`.
 
     For the experiments read before, `homes` is a dict from name to file, and `known` a dict from name to
     settings.
@@ -264,7 +269,7 @@ def experiment_file(configuration: Path, name: str) -> Path:
 
 
 def require_free(configuration: Path, name: str, force: bool) -> None:
-    """Raise InputError if the experiment `name` or its file exists already.
+    """Raise InputError if the experiment `name` or its file in experiments/ exists already.
 
     `force` allows it if the file has no other experiment.
     """
@@ -282,7 +287,8 @@ def require_free(configuration: Path, name: str, force: bool) -> None:
 
 
 def describe(configuration: Path, name: str, values: Json, comment: str) -> str:
-    """Compose the YAML text of an experiment's file. Raises InputError if the experiment is not valid.
+    """Compose the YAML text of the file of the experiment `name`, which has the settings `values`. Raises
+    InputError if they are not valid.
 
     `comment` is one line, which the text has above the experiment.
     """
@@ -307,7 +313,8 @@ def schema() -> str:
 
 
 def experiment(configuration: Workflow, name: str, path: Path) -> Experiment:
-    """Return the experiment `name`. Raises InputError, with the most similar name, if it does not exist."""
+    """Return the experiment `name`. Raises InputError, with the most similar name, if it does not exist, or
+    if its file is not valid. `path` is the configuration's file, for messages."""
     if name in configuration.mistakes:
         raise InputError(configuration.mistakes[name])
     configuration.note_mistakes()

@@ -146,7 +146,9 @@ class Unet(NetworkSettings):
     )
 
     def maps(self, length: int, symbols: int, shape: Sequence[int] | None = None) -> list[LinearMap]:
-        """Return the linear maps and convolutions of `unet.ImageTrunk`; a 3x3 one counts ninefold."""
+        """Return the linear maps and convolutions of the network, for images of `shape` (C, H, W) or of
+        `length` pixels in a line, with K = `symbols` (0 for real numbers). A 3x3 convolution counts as a map
+        of nine times its inputs."""
         colours, *sides = shape or (1, length)
         pixels = math.prod(sides)
         width, maps = self.channels, [LinearMap(9 * colours, self.channels, pixels)]

@@ -15,8 +15,8 @@ _FEWEST |= {"training_rows": 20_000, "samples": 64, "count": 1000, "sources": 10
 
 
 def scaled(experiment: Experiment, share: float, rows: int) -> Json:
-    """Return the values of `experiment` with a `share` of its iterations, samples, training rows, batch and
-    network.
+    """Return the settings of `experiment`, as in a file, with a `share` of its iterations, samples, training
+    rows, batch and network.
 
     `rows` is the number of training rows of `experiment`. The methods stay, and so do numbers that are small
     already. Of the seeds only the first is left.

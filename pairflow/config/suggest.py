@@ -40,11 +40,13 @@ def experiment(
     network: Json | None = None,
     fine_tuned: bool = False,
 ) -> Json:
-    """Suggest network, pairing, training, methods and evaluations for training rows of `length` tokens.
+    """Suggest network, pairing, training, methods and evaluations for `rows` training rows of `length`
+    tokens, as a dict.
 
-    The methods are udlm, pairflow and pairflow+dcd with `compare`, else only pairflow. Without `iterations`,
-    a CPU gets as many as fit into 90 seconds (300 to 2,000), and a GPU a quarter of the paper's. `network`
-    replaces the suggested network. Models that are `fine_tuned` get a quarter of the learning rate.
+    The methods are udlm, pairflow and pairflow+dcd with `compare`, else only pairflow. `device` is "cpu" or
+    "cuda". Without `iterations`, a CPU gets as many as fit into 90 seconds (300 to 2,000), and a GPU a
+    quarter of the paper's. `network` replaces the suggested network. Models that are `fine_tuned` get a
+    quarter of the learning rate.
     """
     network = network or (_PAPER if device == "cuda" else TRANSFORMER if length > LONG else SMALL)
     most = BATCH if device == "cuda" or network["name"] == SMALL["name"] else TRANSFORMER_BATCH
@@ -65,8 +67,9 @@ def experiment(
 def iteration_seconds(
     length: int, vocabulary_size: int, network: Json = SMALL, batch_size: int = BATCH
 ) -> float:
-    """Return about how many seconds one core takes for a training iteration. The network SMALL is timed with
-    BATCH rows; any other network is taken for a transformer."""
+    """Return about how many seconds one core takes for a training iteration on `batch_size` rows of `length`
+    tokens. The network SMALL is always timed with BATCH rows; any other network is taken for a
+    transformer."""
     if network["name"] == SMALL["name"]:
         return _ITERATION + _LOGIT * length * vocabulary_size
     return _TOKEN * batch_size * length
@@ -81,7 +84,8 @@ def _small(network: Json, length: int, iterations: int, batch_size: int) -> Json
 
 
 def _on_a_laptop(network: Json, length: int, iterations: int, batch_size: int) -> Json:
-    """Return settings for long rows on a CPU: fewer samples if 1,024 would take longer than the training."""
+    """Return an experiment for long rows on a CPU, as a dict: fewer samples if 1,024 would take longer than
+    the training."""
     training = _optimisation(batch_size, iterations, 1.0e-3, 2.0e-5, ema_decay=0.99)
     dcd = _optimisation(batch_size, max(1, iterations // 5), 2.0e-4, 1.0e-5, ema_decay=0.99)
     dcd |= {"teacher_every": max(1, iterations // 25)}
@@ -93,7 +97,7 @@ def _on_a_laptop(network: Json, length: int, iterations: int, batch_size: int) -
 
 
 def _paper_like(network: Json, length: int, iterations: int, batch_size: int) -> Json:
-    """Return settings for a GPU: the paper's transformer with fewer iterations."""
+    """Return an experiment for a GPU, as a dict: the paper's transformer with fewer iterations."""
     training = _optimisation(batch_size, iterations, 3.0e-4, 3.0e-6, ema_decay=0.9999)
     dcd = _optimisation(batch_size, max(1, iterations // 5), 6.0e-5, 1.0e-6, ema_decay=0.999)
     dcd |= {"teacher_every": max(1, iterations // 25), "start_from": "raw"}

@@ -36,7 +36,8 @@ class Classes(Settings):
 
     @classmethod
     def from_values(cls, name: str, values: np.ndarray, names: tuple[str, ...]) -> Self:
-        """Return the property `name` with quantile classes of its values (M,), NaN if missing.
+        """Return the property `name` with a quantile class for each of `names`, lowest first, by its values
+        (M,), NaN if missing.
 
         Raises InputError if a class would be empty.
         """
@@ -79,7 +80,7 @@ class Properties(NamedTuple):
     def from_facts(cls, facts: Json | Sequence[Json] | None) -> Self | None:
         """Return the properties from the entry `condition` of a table's metadata; None if it is empty.
 
-        Raises InputError if a model cannot have them.
+        Raises InputError if they are not valid.
         """
         every = [facts] if isinstance(facts, Mapping) else facts
         return cls(tuple(check(Classes, fields, "condition") for fields in every)) if every else None
@@ -114,9 +115,10 @@ class Properties(NamedTuple):
 
     def targets(self, conditions: Iterable[str], first: int, rows: int) -> np.ndarray:
         """Return the labels (rows,) or (rows, P) of samples from number `first` on that should meet
-        `conditions`.
+        `conditions`, such as `qed=high`.
 
-        A property that is not asked for gets the label for "no value". Raises InputError as `read` does.
+        A property that is not asked for gets the label for "no value". Raises InputError for an unknown
+        property or class.
         """
         return self._targets(self.read(conditions), first, rows)
 

@@ -24,9 +24,10 @@ class Delivery(ABC):
 
     Attributes:
         noun: what messages call samples, such as "molecules".
-        given: symbols (N,) that sampling must not change, FREE elsewhere; or rows (R, N) used in turn.
+        given: symbols (N,) that sampling must not change, FREE elsewhere; or several rows of them (R, N),
+            used in turn.
         seeds: data rows (S, N) to make variants of; None to start from noise.
-        noises: the shares of their tokens to replace by noise, used in turn.
+        noises: the shares of the seeds' tokens to replace by noise, used in turn.
         inputs: the files that are read besides the model.
         note: what a user should know before samples are drawn, such as seeds that are left out.
         drawn: the number of samples since `begin`.
@@ -197,7 +198,8 @@ class ScoredLines(Scored):
         return self.encode_rows((number, "", line) for number, line in enumerate(split_lines(text), 1))
 
     def encode_rows(self, rows: Iterable[tuple[int, str, str]]) -> Iterator[Candidate]:
-        """Encode rows, each a number, a name and a text."""
+        """Yield a `Candidate` for each of `rows`, (number, name, text): with its tokens, or with the reason
+        why it has none."""
         for number, name, text in rows:
             try:
                 tokens = self.encode(text)

@@ -60,7 +60,8 @@ class RawFile:
         return self.git_blob is None or git_blob_id(self.cached_copy) == self.git_blob
 
     def fetch(self) -> Path:
-        """Return the path of the file: a copy, or a download into the cache, whose checksum is compared."""
+        """Return the path of the file: a copy in PAIRFLOW_DATA_DIR, the file in the package, or a download
+        into the cache, whose checksum is compared. Raises InputError if it cannot be downloaded."""
         if path := local_copy(self.names):
             if path.is_file():
                 require_regular(path)
@@ -114,7 +115,8 @@ def git_blob_id(path: Path) -> str:
 
 
 def _load(url: str, output_file: str, _: object, *, resumable: bool) -> None:
-    """Download a file for pooch. If `resumable`, continue an interrupted download, from `<name>.part`."""
+    """Download the file at `url` to the path `output_file`, as pooch calls it. If `resumable`, continue an
+    interrupted download, from `<name>.part`."""
     part = Path(output_file).with_name(url.rpartition("/")[2] + ".part")
     have = part.stat().st_size if resumable and part.exists() else 0
     # In a compressed answer, byte positions would differ from positions in the file.
@@ -137,7 +139,7 @@ def _load(url: str, output_file: str, _: object, *, resumable: bool) -> None:
 
 def published_status(files: Sequence[RawFile], offline: bool) -> Finding:
     """Return for `pairflow doctor` whether all files are here, as a copy or in the cache, or can be
-    downloaded."""
+    downloaded. With `offline`, no server is asked."""
     texts, missing = [], []
     for file in files:
         local = local_copy(file.names)

@@ -23,8 +23,10 @@ class DraftRequest(NamedTuple):
 
     `parent` is the folder of a model to start from, and `start` its path or name in the experiment, or
     NO_START to refuse one. The file `rejects` will list the rejected rows, and the file `unused` the rows
-    whose field in the column of the condition is not used. `device` is "cpu" or "cuda". `taken_as` is one of
-    `kinds.READINGS`, or None if the file is taken for what it looks like.
+    whose field in the column of the condition is not used. `device` is "cpu" or "cuda", `quiet` hides
+    progress bars, and `configuration` is the path of workflow_config.yaml. `taken_as` is what the user says
+    that the file holds, such as "text" (`kinds.READINGS`), or None if the file is taken for what it looks
+    like.
     """
 
     file: Path
@@ -46,12 +48,12 @@ class Draft:
 
     Attributes:
         experiment: the settings of the experiment.
-        size: the size of its data.
+        size: the numbers of rows, tokens per row and symbols of its data.
         content: the data in a sentence.
         table: the data in lines of numbers.
         rejected: the rows that are left out.
         unused: the rows whose field in the column of the condition is not used.
-        advice: further rules that the data suggest.
+        advice: lines for the user about further rules that the data suggest.
         hours: the time that the experiment may take, or None to keep its number of iterations.
         most: the most iterations that are fitted to that time, or None.
         with_iterations: a function that makes the experiment with a given number of iterations.

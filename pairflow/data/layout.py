@@ -53,7 +53,8 @@ class Layout(NamedTuple):
 
 
 def find_layout(lines: list[str], suffix: str) -> Layout | None:
-    """Find how a CSV file is written from its first lines; None if it is empty."""
+    """Find how a CSV file is written from its first lines; None if it is empty. `suffix` is that of the file,
+    such as `.csv`."""
     skipped = next((number for number, line in enumerate(lines) if not line.isspace()), len(lines))
     separators = _SEPARATORS
     if lines[skipped:] and (stated := _SEPARATOR_LINE.fullmatch(lines[skipped])):
@@ -115,7 +116,8 @@ def _choose(headers: dict[str, Header]) -> str:
     """Choose a separator among the keys of `headers`, by the header that is found with each.
 
     It is one with which the rows have as many fields as the header; or else one that is in the header; or
-    else, for a header of one name, one with which the rows have equally many fields.
+    else, for a header of one name, one with which the rows have equally many fields; or else none, the last
+    key.
     """
     *separators, _ = headers
     best = max(separators, key=lambda key: (headers[key].agrees, headers[key].whole, headers[key].width))
@@ -145,7 +147,8 @@ def find_header(rows: list[list[str]]) -> Header:
 
 
 def _has_names(row: list[str], below: list[list[str]]) -> bool:
-    """Return whether a row names a usual column, or has no number where all rows below have one."""
+    """Return whether a row has the usual name of a column, such as `SMILES` or `id`, or has no number where
+    all rows below have one."""
     columns = zip_longest(*below, fillvalue="")
     numeric = [all(map(_NUMBER.fullmatch, column)) for column in columns] if len(below) > 1 else []
     return any(
@@ -169,8 +172,9 @@ def _is_title(row: list[str], width: int) -> bool:
 
 
 def name_columns(header: Header, rows: list[list[str]]) -> list[str]:
-    """Return the names of all columns. R leaves out the name of the first column if it has the numbers of the
-    rows, so a header with one name too few gets a name for such a column."""
+    """Return the names of all columns. `rows` are the rows below the header. R leaves out the name of the
+    first column if it has the numbers of the rows, so a header with one name too few gets a name for such a
+    column."""
     names = [re.sub(r"\s*[\r\n]\s*", " ", name.strip()) for name in header.names]
     names[0] = re.sub(r"^#+\s+", "", names[0])
     counted = [str(number) for number in range(1, len(rows) + 1)]

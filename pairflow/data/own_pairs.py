@@ -25,10 +25,11 @@ class OwnPairs(NamedTuple):
 
 
 def read_own_pairs(path: Path, tokens: Path, validation: Path) -> OwnPairs:
-    """Read a user's pairs, and leave out those whose x1 is a held-out row, on which no model may train.
+    """Read a user's pairs, and leave out pairs whose x1 is a held-out row, on which no model may train.
 
-    Training rows may come in any order and number. Raises InputError if N or K differ from the data's, or if
-    an x1 is no row of the data.
+    `tokens` and `validation` are the files of the training and the held-out rows. Training rows may come in
+    any order and number. Raises InputError if N or K differ from the data's, or if an x1 is no row of the
+    data.
     """
     table, metadata = read_table(path, "pairs")
     (train, data), (held_out, _) = (read_table(file, "tokens") for file in (tokens, validation))

@@ -40,7 +40,8 @@ class Labelled(NamedTuple):
 
 @dataclass(frozen=True)
 class PreparedRows:
-    """Rows for training (M, N) and held-out rows (V, N): tokens of K = `symbols`, or numbers if K is 0."""
+    """Rows for training (M, N) and held-out rows (V, N): tokens of K = `symbols`, or numbers if K is 0.
+    `kind` is the kind of data."""
 
     kind: str
     train: np.ndarray
@@ -111,10 +112,10 @@ def write_prepared(
 
     Args:
         files: the path of each file, by the stem of its name.
-        parts: the rows (M, N) of each split.
+        parts: the rows (M, N) of each split, "train" and "validation".
         vocabulary: the content of vocabulary.json.
         symbols: K, the number of symbols; 0 if rows are numbers.
-        parameters: the settings.
+        parameters: the settings of the data.
         inputs: hashes of the files that were read.
         labels: the labels of each split, for conditional models.
         tables: further tables, and the kind of each.

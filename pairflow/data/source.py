@@ -85,8 +85,8 @@ class DataSource(ABC):
         return DatasetSize(len(rows.train), len(rows.validation), rows.symbols, rows.train.shape[1])
 
     def guess(self, settings: Any) -> DatasetSize:
-        """Return about what `measure` returns, without reading files. If the size is unknown, rows of 30
-        bytes and 64 symbols are assumed."""
+        """Return about the size of the part that an experiment with these data settings trains on, without
+        reading files. If the size is unknown, rows of 30 bytes and 64 symbols are assumed."""
         if self.size is not None:
             return self.size.limited(settings)
         with suppress(AttributeError, OSError):
@@ -181,7 +181,8 @@ def files(
 
 
 def listing(folder: str | Path, name: str, suffixes: Collection[str]) -> str:
-    """Return a digest of names, sizes and times of `files`, to notice changes; empty without files."""
+    """Return a digest of names, sizes and times of the `files` with these suffixes below a folder, to notice
+    changes; empty if there are none."""
     try:
         paths = files(folder, name, suffixes)
     except InputError:  # which the step reports

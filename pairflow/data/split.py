@@ -26,9 +26,11 @@ def is_held_out(label: str) -> bool | None:
 
 
 def held_out_rows(labels: Iterable[str], where: str) -> list[int]:
-    """Return the indices of the rows that their labels hold out. `where` says where the labels are.
+    """Return the indices of the rows that their labels, such as `train` or `test`, hold out. `where` says in
+    messages where the labels are.
 
-    Raises InputError for a label that `is_held_out` does not know, and unless there are rows of both parts.
+    Raises InputError for a label that names neither training nor held-out rows, and unless there are rows of
+    both parts.
     """
     rows = [*labels]
     counts = Counter(rows)
@@ -44,7 +46,8 @@ def held_out_rows(labels: Iterable[str], where: str) -> list[int]:
 
 
 def describe_split(train: np.ndarray, held_out: np.ndarray) -> str:
-    """Say how many rows, (M, N) and (V, N), the two parts of a split have, and how many they share."""
+    """Say how many rows, (M, N) and (V, N), the two parts of a split have, and how many held-out rows equal a
+    training row."""
     counts = Counter(map(bytes, held_out))
     shared = sum(counts[row] for row in {row for row in map(bytes, train) if row in counts})
     return (
@@ -93,7 +96,8 @@ def split_rows(
 
 
 def held_out_groups(groups: np.ndarray, number: int, split_seed: int) -> np.ndarray:
-    """Choose groups with at most `number` rows in all to hold out: an array (G,) of bool.
+    """Choose groups with at most `number` rows in all to hold out: an array (G,) of bool, by the number of
+    the group.
 
     `groups` (M,) is the group of each row. In an order drawn from `split_seed`, each group that still fits is
     held out. Raises InputError if `number` is positive and even the smallest group has more rows.

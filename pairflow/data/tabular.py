@@ -56,8 +56,8 @@ class OpenTable(NamedTuple):
     Attributes:
         path: its file.
         header: the names of its columns; `column 3` for the third column if it has no name.
-        records: a function that yields the number of each row, and its fields in the columns with some
-            indices. It can be called once.
+        records: a function of the indices of columns, which yields the number of each row and its fields in
+            these columns. It can be called once.
         raw: the open file, whose position says how much is read.
         sheet: the name of the sheet of an Excel file.
         faults: what is wrong with rows that were read, by their numbers.
@@ -71,8 +71,8 @@ class OpenTable(NamedTuple):
     faults: Mapping[int, str] = {}
 
     def read(self, *columns: str, strict: bool = True) -> Iterator[Record]:
-        """Yield the number of each row, and its fields in some columns. Raises InputError for an unknown
-        column, and if it is `strict` for a row with a fault."""
+        """Yield the number of each row, and its fields in the columns with these names. Raises InputError for
+        an unknown column, and if it is `strict` for a row with a fault."""
         where = f"{self.path}, sheet {self.sheet!r}" if self.sheet else str(self.path)
         for number, fields in self.records([index_of(self.header, column, where) for column in columns]):
             if strict and number in self.faults:
@@ -117,9 +117,9 @@ def refuse_spreadsheet(path: Path) -> None:
 def open_table(path: Path, column: str | None = None, sheet: str | None = None) -> Iterator[OpenTable]:
     """Open a table by its suffix; a file with any other suffix as CSV.
 
-    Of an Excel file, this is the sheet with the name `sheet`, or else the first that has the `column`, or
-    else the first that is not empty; a hidden one only by its name. Raises InputError if the file cannot be
-    read, or is empty.
+    Of an Excel file, this is the sheet with the name `sheet`, or else the first that has a column named
+    `column`, or else the first that is not empty; a hidden one only by its name. Raises InputError if the
+    file cannot be read, or is empty.
     """
     with _tables(path, sheet) as tables:
         if not (first := next(tables, None)):
@@ -152,7 +152,8 @@ def columns(
 
 
 def describe_sheets(sheets: Mapping[str | None, Mapping[str, Sequence[str]]]) -> str:
-    """Name the columns in `sheets`, the results of `columns`, sheet by sheet, and say which hold formulas."""
+    """Name the columns in `sheets`, {sheet: {column: its first fields}}, sheet by sheet, and say which hold
+    formulas."""
     parts = []
     for sheet, fields in sheets.items():
         names = ", ".join(map(repr, [*fields][:20]))
@@ -175,8 +176,8 @@ def layout_of(path: Path) -> Layout | None:
 
 
 def describe_sheet(path: Path, column: str | None = None, sheet: str | None = None) -> str:
-    """Name the sheet of an Excel file that `open_table` reads, and the others that hold rows, hidden ones
-    too; empty if there is only one, and for another file."""
+    """Name the sheet of an Excel file that `open_table` reads with these arguments, and the others that hold
+    rows, hidden ones too; empty if there is only one, and for another file."""
     if FORMATS.get(suffix_of(path)) != "Excel":
         return ""
     with open_table(path, column, sheet) as table:
@@ -250,7 +251,8 @@ def _json_lines(content: BufferedReader, path: Path, raw: BinaryIO) -> OpenTable
 
 
 def _object(line: str, number: int, path: Path) -> Json:
-    """Return the JSON object in a line."""
+    """Return the JSON object in a line. Raises InputError, with the file and the line's `number`, for
+    anything else."""
     try:
         if isinstance(row := _JSON.decode(line), dict):
             return row
@@ -315,7 +317,7 @@ def _sheets(
     content: BufferedReader, path: Path, raw: BinaryIO, sheet: str | None, hidden: bool
 ) -> Iterator[OpenTable]:
     """Yield the tables on the sheets of an Excel file that are not empty: on all visible sheets, with
-    `hidden` on all, or on one `sheet`."""
+    `hidden` on all, or on one `sheet`. `content` is the decompressed file, and `raw` the file on disk."""
     require_openpyxl(path)
     from openpyxl import load_workbook
 

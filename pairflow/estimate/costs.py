@@ -40,10 +40,10 @@ _LEAST = 1000  # MiB that a job asks for
 
 
 class JobCost(NamedTuple):
-    """What a job costs if it has its cores or the GPU to itself; None if unknown.
+    """What a job costs if it has its `threads` cores or the GPU to itself; a number is None if it is unknown.
 
     `memory_mb` is the memory of the job's process, or on a GPU of the GPU; `disk` is the bytes of the
-    outputs. `guessed` says that seconds and memory come from `GUESS`.
+    outputs. `guessed` says that seconds and memory include a guess, because nobody has measured such a step.
     """
 
     seconds: float | None
@@ -62,8 +62,8 @@ def job_costs(
     cores: int,
     device: str,
 ) -> dict[Job, JobCost]:
-    """Compute the cost of each job in `table` on `cores` cores, from the `rates` of its long work. With the
-    device cuda, jobs that can use a GPU do."""
+    """Compute {job: cost} for the jobs in `table` on `cores` cores, from the `rates` of their long work and
+    the size of the data (`sizes`). With the device cuda, jobs that can use a GPU do."""
     costs, kind, shares = {}, kind_of(experiment.data), divide_cores(experiment, table, cores)
     for job in table:
         gpu = device == "cuda" and job.gpu
@@ -100,7 +100,8 @@ def memory_requests(root: Path, experiment: Experiment, sizes: DatasetSize) -> d
 
 
 def _short_cost(job: Job, experiment: Experiment, sizes: DatasetSize, threads: int) -> Fixed | None:
-    """Return what a job takes without its long work (`Work`); None for an unknown rule."""
+    """Return what a job takes without its long work, such as training: seconds, MiB, and whether it reads all
+    training rows. None for an unknown rule."""
     kind, counted, total = kind_of(experiment.data), job.origin or job.settings, sizes.total * sizes.length
     pace = kind.costs.pace
     numbers = min(sizes.rows, pace.most) * sizes.length
@@ -126,8 +127,8 @@ def _short_cost(job: Job, experiment: Experiment, sizes: DatasetSize, threads: i
 def wall_seconds(todo: Sequence[Job], costs: Mapping[Job, JobCost], cores: int) -> float:
     """Estimate the seconds until the jobs `todo`, each after the makers of its inputs, are done.
 
-    That is the time of the longest chain of jobs, of all CPU work on `cores` cores, or of all GPU work,
-    whichever is longest. Jobs of unknown time count as 0.
+    That is the time of the longest chain of jobs, of all CPU work on `cores` cores, or of all work on the one
+    GPU, whichever is longest. Jobs of unknown time count as 0.
     """
     ends: dict[Path, float] = {}
     for job in todo:

@@ -74,11 +74,13 @@ def forecast(
     rates: dict[Work, Rate] | None = None,
     table: list[Job] | None = None,
 ) -> Forecast:
-    """Forecast the experiment in `root` on `cores` cores.
+    """Forecast the experiment in `root`, with data of the size `sizes`, on `cores` cores and, if `device` is
+    cuda, a GPU.
 
-    With `recorded` nothing is measured, and with `fresh` no job counts as finished. With `rows` the data have
-    so many training rows instead, so that all jobs are to do. `rates` may come from another forecast, for the
-    same experiment with another number of iterations. `table` has the jobs to forecast, by default all.
+    A pairing is split into `shards` jobs. With `recorded` nothing is measured, and with `fresh` no job counts
+    as finished. With `rows` the data have so many training rows instead, so that all jobs are to do. `rates`
+    may come from another forecast, for the same experiment with another number of iterations. `table` has the
+    jobs to forecast, by default all.
     """
     table = table or jobs(root, experiment, shards)
     finished: set[Job] = set() if fresh else done(table)
@@ -120,7 +122,8 @@ def forecast_draft(
 def _measure_all(
     works: Sequence[Work], experiment: Experiment, sizes: DatasetSize, tokens: Path, progress: bool
 ) -> dict[Work, Rate]:
-    """Measure the rates of `works` that can run here; `tokens` is the file of real rows, if it exists."""
+    """Measure the rates of `works` that can run here; `tokens` is the file of real rows, if it exists. Work
+    that fails is left out."""
     devices = {"cpu"} | ({"cuda"} if shutil.which("nvidia-smi") else set())
     # A continuous pairing works in blocks, of which a single one takes too long.
     works = [w for w in works if w.device in devices and (w.kind != "pair" or FLOWS[w.flow].tokens)]

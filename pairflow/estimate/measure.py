@@ -42,8 +42,8 @@ def measure(
 
 
 def main(request: dict) -> dict:
-    """Do what `measure` asks for in its new process: time a unit of work, and return the seconds, the memory
-    and the number of parameters of the network."""
+    """Time a unit of work in the new process of `measure`, whose arguments are in `request`. Returns the
+    seconds, the memory in MiB and, if there is a network, the number of its parameters."""
     keep_freed()  # as the steps do
     work = Work(**request["work"])
     unused, memory = peak_memory_mb(work.device), dict[int, float]()
@@ -73,10 +73,11 @@ def main(request: dict) -> dict:
 
 
 def _pairing(work: Work, request: dict) -> tuple[probe.Step, int, dict]:
-    """Prepare the work of pairing rows, or of leading sources to rows: those in a file if there is one, else
-    made-up ones.
+    """Prepare the pairing of rows, or the leading of sources to rows: rows of a file if `request` (the
+    arguments of `measure`) has one, else made-up rows.
 
-    Returns a function that does the work for a number of rows (sources), the number to measure, and no facts.
+    Returns a function that does this for a number of rows (sources), the number of them to measure, and an
+    empty dict.
     """
     leads, most = work.kind == "lead", work.rows
     if not leads and FLOWS[work.flow].tokens:
@@ -94,8 +95,8 @@ def _pairing(work: Work, request: dict) -> tuple[probe.Step, int, dict]:
 def _network(work: Work, request: dict) -> tuple[probe.Step, int, dict]:
     """Prepare one iteration of training a new model on made-up rows, or drawing from the model in one step.
 
-    `request` is that of `measure`. Returns a function that does this for a number of rows, the number of
-    rows in a full batch, and a dict with the model's number of parameters.
+    `request` has the arguments of `measure`. Returns a function that does this for a number of rows, the
+    number of rows in a full batch, and a dict with the model's number of parameters.
     """
     import torch
 

@@ -26,7 +26,8 @@ _MOST_ROWS, _MOST_BYTES = 1024, 2**29  # of a batch of samples, as in `flow.corr
 
 @dataclass(frozen=True)
 class Rate:
-    """Seconds for one unit of a `Work`, its memory, where both numbers come from, and the network's size."""
+    """Seconds for one unit of a `Work`, its memory in MiB, where both numbers come from (`origin`), and the
+    network's number of parameters."""
 
     seconds: float
     memory_mb: float | None
@@ -37,7 +38,7 @@ class Rate:
 def rates_of(
     finished: Iterable[Job], experiment: Experiment, sizes: DatasetSize, origin: str, machine: str = ""
 ) -> dict[Work, Rate]:
-    """Compute rates from the recorded seconds of finished jobs that do one kind of work.
+    """Compute {work: rate} from the recorded seconds of finished jobs that do one kind of long work.
 
     `origin` says in words where the rates come from. If `machine` is given, only jobs that ran on it count.
     """
@@ -80,7 +81,8 @@ def expected_rates(works: Iterable[Work], experiment: Experiment, sizes: Dataset
 
 
 def _assume(work: Work, experiment: Experiment, sizes: DatasetSize) -> Rate | None:
-    """Compute the rate of a work; None if its time cannot be computed."""
+    """Compute the rate of a work by arithmetic from the sizes of its network or pairing; None if that is
+    impossible."""
     if work.kind == "pair":
         return _pairing(work)
     network = experiment.network

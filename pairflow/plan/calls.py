@@ -36,7 +36,8 @@ def as_arguments(*arguments: object, **options: object) -> list[str]:
 
 
 def call_of(root: Path, job: Job, kind: str) -> Call:
-    """Return the call that does a job of an experiment in `root` on data of this kind, as its rule does."""
+    """Return the call that does a job of the experiment in `root`, as its rule does. `kind` is the name of
+    the experiment's kind of data."""
     inputs = {name: path for name, path in job.inputs.items() if isinstance(path, Path)}
     outputs = {name: path for name, path in job.outputs.items() if name not in _STORED}
     options = {name: getattr(job, name) for name in BY_WILDCARD.get(job.rule, ()) if getattr(job, name)}

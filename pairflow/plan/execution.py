@@ -43,7 +43,8 @@ _OF_EVERY_KIND = ("preprocess", "evaluate", "floor")  # rules whose names end in
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run Snakemake in this process with these arguments, under `JobLines`; returns its exit code."""
+    """Run Snakemake in this process with these arguments; returns its exit code. A line is printed for each
+    job that ends (`JobLines`)."""
     # Snakemake looks for loggers among installed packages of a certain name; this module registers itself.
     LoggerPluginRegistry().register_plugin(logger_plugin_module_prefix + "pairflow", sys.modules[__name__])
     # Otherwise a log on a full disk would print a traceback for each of its lines.
@@ -57,7 +58,8 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def label(rule: str, wildcards: Mapping[str, str]) -> str:
-    """Name a job: `train pairflow`, `sample udlm+dcd main nfe 4`. Seeds other than 0 are in the name."""
+    """Name a job in a few words: `train pairflow`, `sample udlm+dcd main nfe 4`. Seeds other than 0 are in
+    the name."""
     forms = {
         "distillation": "+{}",
         "nfe": "nfe {}",
@@ -88,7 +90,7 @@ def message(log: Path, cause: str = "") -> str:
 
 
 def _last_lines(log: Path) -> list[str]:
-    """Read the last lines of a log, without empty lines; none if the file does not exist yet."""
+    """Return the last lines of a log, without empty lines; an empty list if the file does not exist yet."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - _TAIL))
@@ -164,7 +166,7 @@ class JobLines(LogHandlerBase):
             self.warned.add(text)
 
     def _report_error(self, facts: dict[str, Any]) -> None:
-        """Print why a job ended without its outputs."""
+        """Print why a job ended without its outputs. `facts` are the fields of Snakemake's log record."""
         name, *_ = self.running.pop(facts["jobid"], [facts["rule_name"]])
         log, said = Path(facts["log"][0]), facts.get("rule_msg") or ""
         if refused := _REFUSED.search(said):  # the step has not started, and any log is of another attempt

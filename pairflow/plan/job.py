@@ -15,7 +15,8 @@ class Job:
 
     `rule` is the rule's name without a kind of data at its end, and `settings` are the settings of its
     command. `origin` are the settings of the pairs or samples that the job measures. `threads` None means all
-    cores, and `gpu` says that the job uses a GPU if there is one.
+    cores, and `gpu` says that the job uses a GPU if there is one. Jobs of higher `priority` start first.
+    `shards` is the number of jobs that share the pairing.
     """
 
     rule: str

@@ -39,13 +39,13 @@ def report_inputs(root: Path, experiment: Experiment) -> dict[str, list[Path]]:
 
 
 def divide_cores(experiment: Experiment, table: Sequence[Job], cores: int) -> dict[str, int]:
-    """Divide the cores among jobs of one rule that may run together: returns {rule: threads of each job on a
-    CPU}.
+    """Divide the cores among the jobs of each rule, which may run together: returns {rule: threads of each
+    job on a CPU}.
 
     If trainings work in slices of the batch, they share all cores: while another program needs a core, they
     compute the slices one after another. Otherwise threads would slow each other down
     (benchmarks/records/speed.md), so a training gets a second thread only if a core stays free. Jobs of other
-    rules get one only if half of the cores stay free, for the rest of the workflow.
+    rules get a second thread only if half of the cores stay free, for the rest of the workflow.
     """
     counts = Counter(job.rule for job in table)
     free = dict.fromkeys(_SHARING, cores // 2) | {"train": cores - 1}
@@ -121,8 +121,8 @@ def _pairing(root: Path, experiment: Experiment, name: str, seed: int, shards: i
 
 
 def _training(root: Path, experiment: Experiment, name: str, seed: int) -> Iterator[Job]:
-    """Yield the jobs that train the method `name`. The jobs of its parent, the model that it distils, are not
-    among them."""
+    """Yield the jobs that train the method `name`, and draw any pairs of a teacher for it. The jobs of its
+    parent, the model that it distils, are not among them."""
     job, folder = partial(Job, method=name, seed=seed, gpu=True, priority=1), paths.model(root, seed, name)
     inputs = {"validation": paths.real_rows(root, "test"), "data": paths.training_data(root, seed, name)}
     outputs = _model(root, seed, name) | {"log": folder / "log.parquet"}

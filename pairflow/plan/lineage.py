@@ -16,8 +16,8 @@ from pairflow.plan.job import Job
 
 
 def require(root: Path, table: Sequence[Job]) -> None:
-    """Raise InputError if an output was not made by its job in `table`; the report, the last job, is not
-    checked.
+    """Raise InputError if a file was not made with the settings and from the inputs of its job in `table`;
+    the report, the last job, is not checked.
 
     The message names the first such file, and the command that makes it again. `root` is the folder of the
     experiment.
@@ -38,7 +38,8 @@ def stale(table: Sequence[Job]) -> list[Path]:
 
 
 def done(table: Sequence[Job]) -> set[Job]:
-    """Return the finished jobs: their outputs have these settings, and the jobs before them are finished.
+    """Return the finished jobs: their outputs were made with the settings in `table`, and the jobs that make
+    their inputs are finished.
 
     Snakemake also compares the times when files changed, so that only its dry run is certain.
     """
@@ -101,7 +102,8 @@ def _difference(key: str, there: object, here: object) -> tuple[str, object, obj
 
 
 def _read_facts(path: Path, name: str) -> Metadata:
-    """Read a table's metadata, or a network's description as metadata; empty metadata for any other file."""
+    """Return a table's metadata, or a network's description as metadata; empty metadata for any other file.
+    `name` is what the job calls the file. Raises InputError for a damaged file."""
     if path.suffix == ".parquet":
         return read_metadata(path)
     if name != "description":

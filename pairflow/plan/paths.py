@@ -129,7 +129,8 @@ def shown_nfe(experiment: Experiment, evaluation: str) -> tuple[int, ...]:
 
 
 def shown_runs(experiment: Experiment) -> Iterator[SampleRun]:
-    """Yield the runs whose samples the report shows: first evaluation, first seed, `shown_nfe`."""
+    """Yield the runs whose samples the report shows: of the first evaluation and the first seed, at the
+    numbers of steps that the evaluation's setting `shown` selects."""
     first, seed = next(iter(experiment.evaluations)), experiment.seeds[0]
     shown = shown_nfe(experiment, first)
     for run in runs(experiment):

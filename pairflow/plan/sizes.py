@@ -15,7 +15,8 @@ from pairflow.plan import paths
 def sizes(root: Path, experiment: Experiment, folder: Path) -> DatasetSize:
     """Read the sizes of an experiment's data, from its rows if they are made, else from its source.
 
-    A user's own file is read once, in `folder` unless it is absolute. Raises InputError if it cannot be read.
+    A user's own file, whose path starts at `folder` unless it is absolute, is read once. Raises InputError if
+    it cannot be read.
     """
     files = [paths.data(root, f"{split}.parquet") for split in ("train", "validation")]
     if not all(file.is_file() for file in files):

@@ -36,7 +36,7 @@ class Work:
 
 def count_draws(job: Job, length: int = 0) -> tuple[int, float]:
     """Return how many rows, of `length` tokens, a job draws from a model, and the number of network calls for
-    each row."""
+    each row; (0, 0) if it draws none."""
     match job.settings:
         case config.SampleSettings() | config.FlowSampleSettings() as drawn:
             rows, steps, calls = drawn.samples * drawn.trials, drawn.nfe, drawn.count_calls(drawn.nfe)
@@ -57,7 +57,8 @@ def count_draws(job: Job, length: int = 0) -> tuple[int, float]:
 def tasks_of(
     job: Job, experiment: config.Experiment, sizes: DatasetSize, device: str
 ) -> list[tuple[Work, float]]:
-    """List the long work of a job on a device (cpu or cuda), with numbers of units; empty for a short job."""
+    """List the long work of a job on a device (cpu or cuda), each with its number of units, such as
+    iterations; empty for a short job. `sizes` is the size of the data."""
     network = json.dumps(experiment.network.model_dump(mode="json"), sort_keys=True)
     work = partial(
         Work,
@@ -127,7 +128,7 @@ def count_bytes(
 
 def count_assignments(job: Job) -> float:
     """Estimate the work of the assignments in a training with transport inside batches: for each row, the
-    square of the number of rows that are assigned together."""
+    square of the number of rows that are assigned together. 0 for any other job."""
     if not isinstance(job.settings, config.TrainSettings):
         return 0.0
     base, training = config.BASES[config.parse_method(job.settings.method).base], job.settings.training

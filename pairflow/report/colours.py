@@ -103,8 +103,8 @@ def style(method: str) -> Style:
 def contrast(methods: Iterable[str]) -> Callable[[str], Style]:
     """Return a function from a method to its style in a chart of results, where baselines are grey.
 
-    Baselines learn from sources (noise rows) that are independent of the data. If all methods are baselines,
-    they keep their colours.
+    Baselines are methods that learn from sources (noise rows) that are independent of the data. If all
+    methods are baselines, they keep their colours.
     """
 
     def is_baseline(method: str) -> bool:

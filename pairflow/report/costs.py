@@ -59,7 +59,7 @@ def _costs(base: str, timings: pd.DataFrame, experiment: Experiment) -> list[Tra
 
 
 def _measure(method: str, work: str, jobs: pd.DataFrame, experiment: Experiment) -> TrainingCost:
-    """Return the cost of one piece of work from its `jobs`, rows of timings.
+    """Return the cost of one piece of work, called `work`, for a method from its `jobs`, rows of timings.
 
     Times are summed over the jobs of a seed, then averaged over seeds; seeds of unknown time are left out.
     """

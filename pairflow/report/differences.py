@@ -71,7 +71,8 @@ def describe_differences(
 def describe_entropies(pair: str, grid: Grid, entropies: Mapping[int, Sequence[float]]) -> str:
     """Say at which NFE entropies are too different to compare perplexities; empty if there is none.
 
-    `pair` names both sides in words, and `entropies` has the mean entropies of the two by NFE.
+    `pair` names both sides in words, `grid` is the table that is compared, and `entropies` has the mean
+    entropies of both sides by NFE.
     """
     nfes = [nfe for nfe, (one, other) in entropies.items() if differ_in_entropy(one, other)]
     if not nfes:
@@ -101,7 +102,7 @@ def _describe_limits(undecided: Sequence[Difference], grid: Grid) -> str:
 
 def _locate(comparisons: Sequence[Comparison], total: int, unit: str) -> str:
     """Say where these `comparisons` out of `total` were made: `with pairflow at 1 and 4 sampling steps`, or
-    for many methods only `in 5 of 8 comparisons`."""
+    for many methods only `in 5 of 8 comparisons`. `unit` is what NFE counts, such as sampling steps."""
     steps: dict[str, list[int]] = {}
     for comparison in comparisons:
         steps.setdefault(comparison.method, []).append(comparison.nfe)

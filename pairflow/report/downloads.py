@@ -29,7 +29,7 @@ _LATEX_ESCAPED = str.maketrans(
 
 class Entry(NamedTuple):
     """A number as the page prints it, with its deviation (`spread`), and in bold if `best`. `text` is empty
-    if the number is missing."""
+    if the number is missing; `note` is a remark in parentheses."""
 
     text: str
     spread: str = ""
@@ -56,7 +56,7 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table of a page to download: `records` as CSV, and any `parts` as LaTeX."""
+    """A table of a page to download, in files called `name`: `records` as CSV, and any `parts` as LaTeX."""
 
     name: str
     title: str

@@ -162,7 +162,8 @@ def describe(title: str, texts: dict[str, str]) -> str:
 
 
 def describe_lines(title: str, lines: Iterable[Line], **more: str) -> str:
-    """Write a text alternative such as `Title. udlm: 12 at 1, 14.5 at 2.`, with the texts of `more` last."""
+    """Write a text alternative such as `Title. udlm: 12 at 1, 14.5 at 2.`, with `more`, texts by name,
+    last."""
     texts = {}
     for line in lines:
         points = [f"{line.y[i]:,.4g} at {line.x[i]:,.4g}".replace("-", "−") for i in line.known]
@@ -185,7 +186,8 @@ def show_calls(axes: Axes, calls: Sequence[int]) -> None:
 
 
 def make_log(axes: Axes, lines: Iterable[Line]) -> None:
-    """Make the vertical axis logarithmic, with room for errors down to a third of the smallest value."""
+    """Make the vertical axis logarithmic, with room for the lines and their errors, but not below a third of
+    the smallest value."""
     means = np.concatenate([line.y for line in lines])
     errors = np.nan_to_num(np.concatenate([line.error or [0] * len(line.y) for line in lines]))
     axes.set_yscale("log", nonpositive="clip")

@@ -61,8 +61,8 @@ def quality(table: Grid, name: str) -> Picture:
 
 
 def _describe_cell(table: Grid, cell: Cell, unit: float) -> list[str]:
-    """Write the texts that a point shows; a count appears both as a share and as in the table. `unit` turns
-    the metric into the axis's unit, for counts percent of the samples."""
+    """Write the texts that the point of `cell` shows. A metric that counts samples appears as a share and as
+    in the table; `unit` is the factor that turns it into percent of the samples."""
     trials = pluralise(cell.count, "trial")
     if cell.seeds > 1:
         trials = f"{cell.seeds} seeds, {trials} in all"
@@ -105,7 +105,7 @@ def distances(histograms: Mapping[str, np.ndarray], vocabulary_size: int | None,
 
 def find_bins(shares: Sequence[np.ndarray]) -> np.ndarray:
     """Return the edges of at most `_BINS` bins over all N + 1 distances, or for long rows over the range that
-    occurs."""
+    occurs. Each of `shares` (N+1,) has the share of pairs at every distance."""
     occur = np.flatnonzero(np.max(shares, axis=0) > 1e-5)
     low, high = (0, len(shares[0])) if len(shares[0]) <= _BINS else (occur[0], occur[-1] + 1)
     width = -(-(high - low) // _BINS)

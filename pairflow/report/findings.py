@@ -48,7 +48,7 @@ class Measure:
     Attributes:
         heading: the heading of the column.
         metric: the metric behind it.
-        values: the value of each method at each number of steps.
+        values: the value by (method, number of steps).
         real: the text for real data.
         digits: the number of decimals; None if values are shares.
         sign: what precedes every value.
@@ -137,7 +137,7 @@ class Box(NamedTuple):
 def measure_grid(grid: Grid) -> Measure:
     """Make a column of the headline's table from `grid`, with the value of real data.
 
-    A count by which models are ranked is shown as a share of the samples.
+    A metric that counts samples, if models are ranked by it, is shown as a share of the samples.
     """
     if grid.about.leading_share:
         samples = float(grid.frame.samples.max())

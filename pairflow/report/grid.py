@@ -37,9 +37,9 @@ _VERDICTS = {"highest": ("worse", "better"), "lowest": ("better", "worse"), "": 
 class Cell:
     """A cell of a table: the mean and sample standard deviation of `count` values; NaN if it is empty.
 
-    With several seeds, `mean` and `std` are of the means of the `seeds` seeds, and `trials` is the
-    deviation between trials of one seed. With a single seed, `std` is between its trials. Cells with `best`
-    are in bold.
+    With several seeds, `mean` and `std` are of the means of the `seeds` seeds, and `trials` is the deviation
+    between trials of one seed. With a single seed, `std` is between its trials. Cells with `best` are in
+    bold, and `digits` is the number of decimals.
     """
 
     mean: float = np.nan
@@ -200,7 +200,8 @@ class Grid(Generic[Row]):
         return (self.seeds if self.seeds > 1 else self.count) >= REPETITIONS
 
     def missing(self, cell: Cell) -> str:
-        """Say how many seeds or values a cell has, if fewer than a complete one; otherwise an empty text."""
+        """Say how many seeds or values a cell has, if it has fewer than a complete cell; otherwise return an
+        empty text."""
         if not cell.count:
             return ""
         if cell.seeds < self.seeds:
@@ -259,7 +260,7 @@ class Grid(Generic[Row]):
         return difference(self.values[ours], self.values[baseline])
 
     def could_show(self, cell: Difference) -> bool:
-        """Return whether an improvement by `cell.visible`, about the smallest that the test could decide, is
+        """Return whether an improvement by `cell.visible`, about the smallest that its test could decide, is
         possible.
 
         If lower is better, no improvement is larger than the baseline's value.
@@ -267,7 +268,8 @@ class Grid(Generic[Row]):
         return self.about.best != "lowest" or cell.visible <= cell.base
 
     def verdict(self, cell: Difference) -> str:
-        """Return `better`, `worse` (`higher`, `lower` for a metric without a best value) or `undecided`."""
+        """Return `better`, `worse` (`higher`, `lower` for a metric without a best value) or `undecided`; an
+        empty text without a test."""
         if not cell.test:
             return ""
         if not cell.decided:
@@ -281,7 +283,8 @@ class Grid(Generic[Row]):
 
 
 def list_grids(metrics: pd.DataFrame, experiment: Experiment, evaluation: str) -> list[Grid]:
-    """Make a table of each metric that has values in an evaluation, in the order of the page."""
+    """Make a table of each metric that has values in an evaluation, in the order of the page. `metrics` has
+    all metric rows of the experiment."""
     known = experiment.data.list_metrics()  # in the order of the page
     uncompared = metrics.metric.isin([name for name, about in known.items() if not about.compared])
     rows = metrics.astype(dict.fromkeys(_KEYS, "object")).fillna(dict.fromkeys(_KEYS, ""))

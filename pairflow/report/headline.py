@@ -38,7 +38,8 @@ _TRAININGS = {  # flaws of trainings -> the box about them
 
 
 def make_headline(results: FinishedExperiment) -> Headline | None:
-    """Say how good the methods of an experiment are; None if no leading metric has a value."""
+    """Make the head of an experiment's page, which says how good its methods are; None if no metric that
+    ranks methods has a value."""
     leading = results.leading
     if leading is None:
         return None
@@ -60,8 +61,8 @@ def make_headline(results: FinishedExperiment) -> Headline | None:
 
 
 def _name_equals(leading: Grid, best: MethodLine, others: Sequence[MethodLine]) -> str:
-    """Write sentences that name which of `others` may be as good as the best method, by tests at the best
-    number of steps of each, and which were not tested; empty if there are none."""
+    """Write sentences that name which of `others` may be as good as the best method, by tests of the metric
+    in `leading` at the best number of steps of each, and which were not tested; empty if there are none."""
     run = best.method, best.nfe
     tests = adjust(leading.test(run, (line.method, line.nfe)) for line in others)
     lines = [*zip(others, tests, strict=True)]
@@ -126,7 +127,8 @@ def find_cautions(headline: Headline, results: FinishedExperiment) -> list[Box]:
 
 
 def find_flaws(results: FinishedExperiment, evaluation: str) -> Flaws:
-    """Find what is wrong with each method's samples at each number of steps, and with its training."""
+    """Find what is wrong with each method's samples at each number of steps, and with its training. Returns
+    {(method, NFE): its flaws}, with an empty list if there are none."""
     measured = results.grids[evaluation]
     flaws: dict[Run, list[Flaw]] = {run: [] for grid in measured for run in grid.means}
     for run, flaw in page_of(results.experiment).find_flaws(results, measured, evaluation):

@@ -78,7 +78,8 @@ class KindPage:
 
         The dict has at least `rows`: some rows as text, of the training data (under `data`) and of the
         samples of each method. A kind that draws rows adds `pictures`, the same rows as images (B, H, W, C)
-        uint8. `root` is the folder of the experiment's results, and `samples` are of the first trial.
+        uint8. `root` is the folder of the experiment's results, and `samples` are {method: {NFE: rows (B,
+        N)}} of the first trial.
         """
         named = name_rows(root, samples, self.shown)
         drawn = {name: self.to_pictures(rows) for name, rows in named.items()}
@@ -105,7 +106,8 @@ class KindPage:
     # Asked by the head of the page and by the last lines of a run
 
     def headline_columns(self, results: FinishedExperiment, leading: Grid) -> dict[str, Measure]:
-        """Make the columns of the headline's table: the leading metric, main metrics, copies and bounds."""
+        """Make the columns of the headline's table, by name: the metric of `leading`, which ranks the
+        methods, main metrics, copies and bounds."""
         measures = {leading.metric: measure_grid(leading)}
         for grid in results.grids[leading.evaluation]:
             if grid.metric == self.copies:
@@ -120,7 +122,8 @@ class KindPage:
     ) -> str:
         """Write the headline's sentence: how good the best method is, and how good real data are.
 
-        `results.leading` is the table `leading`; its `Metric`, in METRICS of the kind, has the words.
+        `leading` is the table that ranks the methods; its `Metric` has the words. `measures` are the columns
+        of the headline's table.
         """
         first, things = measures[leading.metric], leading.about.real
         real = f"it is {first.real}" if leading.floor else "it was not measured"

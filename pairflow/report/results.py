@@ -53,7 +53,8 @@ class FinishedExperiment:
 
     @property
     def leading(self) -> Grid | None:
-        """The table that ranks the methods: the first metric with `leads_as` in the leading evaluation.
+        """The table that ranks the methods: the first metric that may rank them (with `leads_as`) in the
+        leading evaluation.
 
         Evaluations without such a metric do not lead; None if no evaluation has one.
         """

@@ -77,7 +77,8 @@ class Estimate:
 
 
 def estimate(values: Values) -> Estimate:
-    """Average the seeds' means, or the trials of a single seed. `values` must not be empty."""
+    """Average `values`, {seed: {trial: value}}, which must not be empty: the seeds' means, or the trials of a
+    single seed."""
     observations, over = observe(values)
     seeds = [[*trials.values()] for trials in values.values()]
     return Estimate(
@@ -168,7 +169,7 @@ class Difference:
 
 
 def difference(ours: Values, baseline: Values) -> Difference:
-    """Test whether the mean of our values differs from the baseline's.
+    """Test whether the mean of our values, {seed: {trial: value}}, differs from the baseline's.
 
     A seed is a training, and a trial is one of several sets of samples of that training. The test is
 
@@ -232,7 +233,9 @@ def adjust(differences: Iterable[Difference]) -> list[Difference]:
 
 
 def _test(ours: Sequence[float], baseline: Sequence[float], over: Over, paired: bool = False) -> Difference:
-    """Compare by Student's paired test or Welch's test of two groups; without a test `reason` says why."""
+    """Test whether the means of two lists of observations, of seeds or trials (`over`), differ: by Student's
+    paired test if `paired`, else by Welch's test. If they cannot be tested, `reason` of the result says
+    why."""
     gains = np.subtract(ours, baseline) if paired else np.array([])
     value = float(gains.mean() if paired else np.mean(ours) - np.mean(baseline))
     shared = Difference(value, over, len(ours), len(baseline))

@@ -21,8 +21,9 @@ def make_environment(*folders: Path, metrics: Mapping[str, Metric] = {}) -> jinj
     """Make the environment for templates of this folder, of the kinds of data, and of `folders`.
 
     Undefined names in a template are errors. One environment serves one page. The page's glossary has entries
-    for `metrics` and `SHARED`. The filter `entry` returns the name of a metric's entry, empty if the metric
-    has no description, and collects the entries in `asked`.
+    for `metrics` and for metrics that belong to no kind of data (`SHARED`). The filter `entry` returns the
+    name of a metric's entry, empty if the metric has no description, and collects these entries in the
+    templates' variable `asked`.
     """
     entries = {name: entry for entry in list_entries({**SHARED, **metrics}) for name in entry[0]}
     asked: dict[str, tuple[list[str], Metric]] = {}

@@ -21,7 +21,8 @@ SAVING = 600  # seconds for the processes to save their state after a signal to 
 
 
 def main(count: str, *command: str) -> int:
-    """Run the step `command` with `count` GPUs (0 or 1: in this process). Returns its exit code."""
+    """Run the step `command`, a module and its options, with `count` GPUs (0 or 1: in this process). Returns
+    its exit code."""
     if int(count) > 1:
         return run_torchrun(count, *command)
     sys.argv = list(command)
@@ -36,7 +37,8 @@ def main(count: str, *command: str) -> int:
 
 
 def run_torchrun(count: str, *command: str) -> int:
-    """Run the step `command` as `count` processes with a GPU each. Returns its exit code."""
+    """Run the step `command`, a module and its options, as `count` processes with a GPU each. Returns its
+    exit code."""
     logging.disable()  # torchrun's own messages
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", str(SAVING))

@@ -66,11 +66,11 @@ def joint_bar(desc: str, **options: Any) -> Iterator[None]:
 def bar(
     iterable: Iterable[object] | None = None, *, total: float | None, quiet: bool = False, **options: Any
 ) -> Any:
-    """Return a progress bar on stderr that counts to `total` (None: unknown), with further `options` of
-    `tqdm`.
+    """Return a progress bar on stderr, over `iterable` if it is given, that counts to `total` (None:
+    unknown), with further `options` of `tqdm`.
 
-    If stderr is not a terminal, it writes lines: at most one per second and one per percent, or one in ten
-    seconds if the total is unknown. For the bars of Python functions see `bars_of_a_function`.
+    If stderr is not a terminal, the bar writes lines: at most one per second and one per percent, or one in
+    ten seconds if the total is unknown. For the bars of Python functions see `bars_of_a_function`.
     """
     if _joint and _joint[-1][0] == options.get("desc"):
         return nullcontext(_joint[-1][1])

@@ -35,8 +35,8 @@ class ResumeOptions(NamedTuple):
     save_every: float = 300.0
 
     def state_folder(self, out: Path, name: str, identity: Mapping[str, object]) -> Path:
-        """Return the folder for the states of a run: `<folder>/<name>-<hash of identity and pairflow's
-        code>`.
+        """Return the folder for the saved states of the run `name` that writes `out`: `<folder>/<name>-<hash
+        of identity and pairflow's code>`.
 
         `identity` has the inputs and parameters, so a run with other ones never loads these states.
         """
@@ -100,8 +100,8 @@ class ResumableTable:
         work: Callable[[BlockKey], np.ndarray],
         bar: Callable[[int], AbstractContextManager] = nullcontext,
     ) -> list[np.ndarray]:
-        """Make the blocks `keys`, whose last number is the block's number of rows. Returns their arrays in
-        order, from an earlier attempt or by `work(key)`.
+        """Make the blocks with these `keys`, tuples whose last number is the block's number of rows. Returns
+        their arrays in order, from an earlier attempt or by `work(key)`.
 
         `bar(rows)` is a context with a progress bar for the rows that are still to be made.
         """
@@ -183,8 +183,8 @@ class BlockwiseWork:
     def run(self, work: Callable[[BlockKey], np.ndarray]) -> list[np.ndarray]:
         """Make the pending blocks by `work(key)`. Returns the arrays of all blocks, in order.
 
-        SIGUSR1 saves the finished blocks, and the work continues. A signal of `signals.STOP` saves them and
-        raises Interrupted.
+        SIGUSR1 saves the finished blocks, and the work continues. A signal to stop, such as SIGTERM, saves
+        them and raises Interrupted.
         """
         with signals.interruptible(self._save):
             try:

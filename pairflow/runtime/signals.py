@@ -51,7 +51,8 @@ def _stopping() -> list[signal.Signals]:
 
 @contextmanager
 def collect(sole_process: bool = True) -> Iterator[list[int]]:
-    """Collect the signals that arrive during the block, in a list that the work reads between its steps.
+    """Collect the numbers of signals that ask to stop (SIGTERM, SIGINT, SIGHUP) or to save (SIGUSR1) and
+    arrive during the block, in a list that the work reads between its steps.
 
     A second Ctrl-C acts at once; a second SIGTERM does nothing, because SLURM and its srun both send one.
     Outside the main thread the list stays empty.
@@ -79,10 +80,11 @@ def collect(sole_process: bool = True) -> Iterator[list[int]]:
 
 @contextmanager
 def interruptible(save: Callable[[], object]) -> Iterator[None]:
-    """In the block, a signal of STOP raises Stopped at once; SIGUSR1 calls `save`, and the work continues.
+    """In the block, a signal to stop (SIGTERM, SIGINT, SIGHUP) raises Stopped at once; SIGUSR1 calls `save`,
+    and the work continues.
 
-    This is for work whose finished parts stay valid if the current part is abandoned. A second Ctrl-C acts
-    at once and a second SIGTERM does nothing, as in `collect`. Outside the main thread no signal arrives.
+    This is for work whose finished parts stay valid if the current part is abandoned. A second Ctrl-C acts at
+    once and a second SIGTERM does nothing, as in `collect`. Outside the main thread no signal arrives.
     """
     stopped = False
 

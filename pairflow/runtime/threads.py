@@ -19,7 +19,7 @@ def run_blocks(
     """Call `work(slice)` for slices of `block` rows that cover all `rows`, on `threads` threads.
 
     None means a thread per CPU, which is also the most (`useful_threads`). An exception, such as Ctrl-C,
-    cancels the blocks that have not begun.
+    cancels the blocks that have not begun. `name` is written before the progress bar.
     """
     threads = useful_threads(threads)
     slices = (slice(start, min(start + block, rows)) for start in range(0, rows, block))

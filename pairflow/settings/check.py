@@ -73,8 +73,8 @@ def _one_line(model: type[BaseModel], invalid: ValidationError) -> str:
 
 
 def _known_keys(model: type[BaseModel], section: Sequence[int | str]) -> list[str]:
-    """Return the keys of a section of the settings. `section` has the keys that lead to it, and for a union
-    the name of the class."""
+    """Return the keys of a section of the settings. `model` is the class of all settings. `section` has the
+    keys that lead to the section, and for a union the name of the class."""
     classes = [model]
     for part in map(str, section):
         fields = [known.model_fields[part].annotation for known in classes if part in known.model_fields]

@@ -39,7 +39,8 @@ def _pieces(text: str) -> Iterable[str]:
 def read_conditions(
     conditions: Iterable[str], known: Mapping[str, Sequence[str]], where: str = "condition"
 ) -> dict[str, str]:
-    """Read conditions such as `qed=high`. Returns a dict from property to target, a class or SPREAD.
+    """Read conditions such as `qed=high`. Returns a dict from property to target, a class, or SPREAD for
+    equal shares of all classes.
 
     `known` has the classes of each property. Raises InputError, which begins with `where`, if a property is
     not known or occurs twice, or if its target is not possible.

@@ -219,7 +219,8 @@ class Evaluation(Sampling):
         return self
 
     def repeated(self, name: str) -> dict[str, "Evaluation"]:
-        """Copies of this evaluation by name, such as main_t0_7 (temperature 0.7) and main_g2 (guidance 2)."""
+        """Return the copies of this evaluation at its further temperatures and guidance weights, by name:
+        main_t0_7 (temperature 0.7) or main_g2 (guidance 2), if `name`, its own, is main."""
         once = {**dict.fromkeys(REPEATED, ()), "shown": None}  # copies are not copied again
         return {
             f"{name}_{setting[0]}{value:g}".replace(".", "_"): self.model_copy(update=once | {setting: value})

@@ -131,10 +131,10 @@ def _one_line(message: str) -> str:
 def step(
     settings: type[Settings] | None = None, **modes: type[Settings]
 ) -> Callable[[Callable], click.Command]:
-    """Return a decorator that makes a function a click command, with the checked `settings` as its first
-    argument.
+    """Return a decorator that makes a function a click command. The first argument of the function is an
+    object of the class `settings`, made of the options; None: there is no such argument.
 
-    `modes` are alternative settings classes, each selected by the option of that name, such as `--count`.
+    `modes` are alternatives to `settings`, each selected by the option of that name, such as `--count`.
     """
 
     def decorate(function: Callable) -> click.Command:
@@ -212,7 +212,7 @@ def _name(function: Callable) -> str:
 
 def _options(settings: type[Settings], modes: dict[str, type[Settings]]) -> dict[str, tuple[FieldInfo, str]]:
     """Return a dict from option name to (its field, its help); the help says in which modes the option has
-    which meaning."""
+    which meaning. `modes` has further settings classes, each by the option that selects it."""
     helps: dict[str, dict[str, list[str]]] = {}  # option -> text -> its modes; the mode "" is without any
     fields: dict[str, FieldInfo] = {}
     for mode, model in {"": settings, **modes}.items():
@@ -230,8 +230,8 @@ def _merge(key: str, texts: dict[str, list[str]], modes: Iterable[str]) -> str:
 
 
 def _mode_prefix(where: list[str], modes: Iterable[str]) -> str:
-    """Return the start of a help text that holds only in the modes `where`, such as "With --count: "; the
-    mode "" is without any."""
+    """Return the start of a help text that holds only in the modes `where`, such as "With --count: ". A mode
+    is named after the option that selects it; "" is without any."""
     if "" not in where:
         return f"With {' or '.join(f'--{_dashed(mode)}' for mode in where)}: "
     others = [f"--{_dashed(mode)}" for mode in modes if mode not in where]
@@ -328,7 +328,7 @@ def _click_type(annotation: object) -> object:
 
 
 class _IntegerOr(click.ParamType):
-    """An integer, or one of a few words."""
+    """The type of options that take an integer, or one of a few words."""
 
     def __init__(self, *words: str):
         self.words, self.name = words, "|".join(("integer", *words))

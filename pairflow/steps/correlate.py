@@ -71,7 +71,8 @@ def _require_fit(model, metadata: Metadata, tokens: Path) -> None:
 
 
 def _measure(model, settings: CorrelateSettings, table: ResumableTable, quiet: bool) -> np.ndarray:
-    """Return the total correlation (S,) of `settings.samples` samples from each of S source states."""
+    """Return the total correlation (S,), in bits, of `settings.samples` samples from each of S source states,
+    drawn from `model`. `table` saves finished blocks."""
     from pairflow.metrics.correlation import total_correlation
     from pairflow.runtime.progress import network_bar
 

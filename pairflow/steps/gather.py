@@ -47,8 +47,8 @@ def _plain(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _read(shards: tuple[Path, ...]) -> tuple[list[pa.Table], Metadata, np.ndarray | None]:
-    """Read the shards. Returns their tables, the metadata of the joined pairs, and the order of the rows in
-    the tables, if it is not that of the data.
+    """Read the shards. Returns their tables, the metadata of the joined pairs, and the data's row number of
+    each of their rows, None if these are in order.
 
     Raises InputError if a shard is missing, occurs twice, or belongs to another pairing.
     """

@@ -50,7 +50,8 @@ def require_empty(folder: Path) -> None:
 
 
 def workflow_files() -> dict[Path, Path]:
-    """Return {path in a project: file of the workflow}, in the installed package or in this clone."""
+    """Return {path in a project: file of the workflow}, from the installed package or from this clone of the
+    repository."""
     root = PACKAGE / "workflow"
     names = ["."]
     if not root.is_dir():

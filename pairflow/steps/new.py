@@ -103,8 +103,8 @@ def _forecast(draft: Draft, root: Path, device: str, estimate: bool, quiet: bool
 
 
 def _describe(name: str, forecasts: "list[tuple[Draft, Entry, Forecast]]", estimate: bool) -> Iterator[str]:
-    """Yield the paragraphs to print: the summary of the file, and what is trained and in which time by the
-    experiment and, if there is one, by the same without a model to start from."""
+    """Yield the paragraphs to print: the summary of the file, and for each of `forecasts` (a second one is
+    without a model to start from) what is trained and, with `estimate`, in which time."""
     from pairflow.config import Experiment, check
     from pairflow.report import outlook
 
@@ -140,7 +140,8 @@ def _start(parent: Path | None, configuration: Path) -> tuple[Path | None, str]:
 
 
 def _write_table(path: Path, table: "pd.DataFrame | None") -> None:
-    """Write rows with their numbers and reasons; if there are none, remove an earlier file."""
+    """Write rows, with their numbers and reasons, to a CSV file; if there are none, remove an earlier
+    file."""
     if table is None or table.empty:
         path.unlink(missing_ok=True)
     else:

@@ -32,7 +32,8 @@ class Output(click.Path):
 
 
 class RealRange(click.FloatRange):
-    """A number in a range. Unlike click's own class it refuses nan, which no comparison finds outside."""
+    """The type of options for a number in a range. Unlike click's own class it refuses nan, which no
+    comparison finds outside."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
@@ -53,7 +54,8 @@ class _Model(click.Path):
 
 
 class _AnyModel(click.ParamType):
-    """The type of options for what `pairflow.load` takes; temporary files exist until the command ends."""
+    """The type of options for a model or an experiment: its folder, a ZIP archive or its address, or a name.
+    It becomes a folder; a temporary one is removed when the command ends."""
 
     name = "path"
 

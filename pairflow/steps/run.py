@@ -85,8 +85,8 @@ def main(
 
 
 def smaller(name: str, experiment: Experiment, share: float) -> tuple[str, Experiment]:
-    """Return the name and the settings of a smaller version of an experiment, and write its file unless it
-    exists."""
+    """Return the name and the settings of an experiment that has a `share` of the iterations, samples, batch
+    and network of `experiment`, which is called `name`. Its file is written unless it exists."""
     from pairflow.config.scaled import scaled
     from pairflow.plan.sizes import sizes
 
@@ -114,7 +114,8 @@ def forcing(files: list[Path], arguments: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def say_before(expected: "Forecast | None", name: str, names: Collection[str], dry: bool) -> None:
-    """Say on stderr what a run takes, if it is known; a dry run says most of it at its end."""
+    """Say on stderr what a run takes, if its forecast `expected` is known. A dry run says most of it at its
+    end. `names` are all experiments."""
     from pairflow.report.outlook import outset
 
     lines = (
@@ -124,7 +125,8 @@ def say_before(expected: "Forecast | None", name: str, names: Collection[str], d
 
 
 def say_after(name: str, folder: Path, expected: "Forecast | None", dry: bool) -> None:
-    """Say what a run has found; after a dry run, what the jobs that are left will take."""
+    """Say what a run has found; after a dry run, what the jobs that are left will take, by the forecast
+    `expected`."""
     from pairflow.report.headline import closing_lines
     from pairflow.report.outlook import sums
 
@@ -145,8 +147,8 @@ def expect(folder: Path, experiment: Experiment, cores: int | None) -> "Forecast
 
 
 def advice(name: str, names: Collection[str], expected: "Forecast") -> list[str]:
-    """Advise smaller experiments where there is no GPU and a run would take long; else return an empty list.
-    `names` are all experiments."""
+    """Return a line that advises smaller experiments, if there is no GPU and a run would take long; else an
+    empty list. `expected` is the run's forecast, and `names` are all experiments."""
     if expected.device == "cuda" or expected.wall_seconds < _LONG:
         return []
     small = [f"pairflow run {name}_small"] if f"{name}_small" in names else []
@@ -157,8 +159,8 @@ def advice(name: str, names: Collection[str], expected: "Forecast") -> list[str]
 def snakemake_arguments(
     experiment: str, cores: int | None, gpus: int | None, others: tuple[str, ...]
 ) -> list[str]:
-    """Return the arguments for Snakemake. Raises InputError if `others` do not begin with an option, or name
-    a profile beside `gpus`."""
+    """Return the arguments for Snakemake, of which `others` are the user's. Raises InputError if `others` do
+    not begin with an option, or name a profile beside `gpus`."""
     if others and not others[0].startswith("-"):
         raise InputError(f"expected one experiment, then `--` and Snakemake's arguments; found '{others[0]}'")
     if gpus and any(argument.partition("=")[0] == "--profile" for argument in others):

@@ -80,7 +80,8 @@ def _draw_trials(
     resume: ResumeOptions,
     provenance: Provenance,
 ) -> None:
-    """Write the samples of all trials. All methods and numbers of steps start from the same source states."""
+    """Draw the samples of all trials from the model in `folder`, and write them to `out`. All methods and
+    numbers of steps start from the same source states."""
     with provenance.uncounted():
         from pairflow.generate.sample import trials
         from pairflow.runtime.progress import network_bar

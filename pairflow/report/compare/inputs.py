@@ -15,7 +15,8 @@ from pairflow.report.results import METRICS, FinishedExperiment, read_finished, 
 def place_numbers(page: Path, folders: Sequence[Path]) -> Path:
     """Return the path of the file of numbers next to a page.
 
-    Raises InputError if either file would replace one of an experiment, or if the page is not named .html.
+    Raises InputError if either file would replace a file of an experiment in `folders`, or if the page is not
+    named .html.
     """
     if page.suffix != ".html":
         raise InputError(f"--out {page}: expected a name that ends in .html")
@@ -27,7 +28,8 @@ def place_numbers(page: Path, folders: Sequence[Path]) -> Path:
 
 
 def read_folders(folders: Sequence[Path]) -> list[FinishedExperiment]:
-    """Read finished experiments, named as their folders, or by their paths if folders have the same name."""
+    """Read finished experiments, named as their folders, or by their paths if folders have the same name.
+    Raises InputError if a folder is named twice, or is not a finished experiment."""
     real = [resolved(folder) for folder in folders]
     for folder, count in Counter(real).items():
         if count > 1:
@@ -40,7 +42,8 @@ def read_folders(folders: Sequence[Path]) -> list[FinishedExperiment]:
 
 
 def _read(folder: Path, name: str) -> FinishedExperiment:
-    """Read an experiment. Raise InputError if its report's files are missing, or a value is there twice."""
+    """Read an experiment, which the page calls `name`. Raise InputError if its report's files are missing, or
+    a metric's value is there twice."""
     if not folder.is_dir():
         problem = "is a file, expected the folder of an experiment" if folder.exists() else "no such folder"
         raise InputError(f"{folder}: {problem}")
@@ -57,7 +60,8 @@ def _read(folder: Path, name: str) -> FinishedExperiment:
 
 
 def require_comparable(method: str | None, runs: Sequence[FinishedExperiment]) -> None:
-    """Raise InputError if the experiments have different data, or `method` cannot be the baseline."""
+    """Raise InputError if the experiments have different data, or if `method` cannot be the baseline: it must
+    be a method of a single experiment."""
     first, *others = runs
     if reason := next(filter(None, (explain_difference(first, other) for other in others)), ""):
         raise InputError(f"expected experiments on the same data: {reason}")

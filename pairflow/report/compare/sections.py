@@ -26,7 +26,8 @@ class RowKey(NamedTuple):
 
 
 class MetricKind(NamedTuple):
-    """What values must share to stand in one table; `counts` are the numbers of samples behind them."""
+    """What values must share to stand in one table: the metric, its reference (the rows compared with), the
+    extractor of features, empty if there is none, and the numbers of samples behind the values (`counts`)."""
 
     metric: str
     reference: str
@@ -36,7 +37,8 @@ class MetricKind(NamedTuple):
 
 @dataclass(frozen=True)
 class ComparedRow:
-    """A row of a table: by number of steps (NFE), its cells (estimates or differences) and network calls."""
+    """A row of a table, for a method of an experiment (`key`): by number of steps (NFE), its cells (estimates
+    or differences) and network calls per sample."""
 
     key: RowKey
     cells: Mapping[int, Any]
@@ -51,8 +53,8 @@ class ComparedRow:
 
 @dataclass(frozen=True)
 class Contrast(ComparedRow):
-    """A row minus the row of its baseline. `warnings` says for each NFE what is wrong with the samples of
-    each of the two."""
+    """The differences between a row and the row of its `baseline`. `warnings` says for each NFE what is wrong
+    with the samples of each of the two."""
 
     baseline: RowKey
     warnings: Mapping[int, Mapping[RowKey, list[str]]]
@@ -65,10 +67,11 @@ class Contrast(ComparedRow):
 
 @dataclass(frozen=True, eq=False)
 class ComparedGrid(Grid):
-    """A table of a comparison: rows of comparable values, by `RowKey`, and their differences from baselines.
+    """A table of a comparison: rows of comparable values, by `RowKey` (method and experiment), and their
+    differences from baselines.
 
-    The baseline of a row is the method `baseline` of the same run, or if that is None the same method in the
-    first of `runs`. `flaws` has what is wrong with the samples of each experiment.
+    The baseline of a row is the method `baseline` of the same experiment, or if that is None the same method
+    in the first of the experiments `runs`. `flaws` has what is wrong with the samples of each experiment.
     """
 
     runs: Sequence[FinishedExperiment] = ()
@@ -108,7 +111,7 @@ class ComparedGrid(Grid):
 
     @cached_property
     def contrasts(self) -> list[Contrast]:
-        """The rows minus their baselines; rows of baselines are left out."""
+        """The differences between each row and the row of its baseline; rows of baselines have none."""
         method, first = self.baseline, self.runs[0].name
         baselines = {
             key: RowKey(method, key.run) if method else RowKey(key.method, first) for key in self.table
@@ -159,7 +162,8 @@ class ComparedRuns:
     def leading(self) -> ComparedGrid | None:
         """The table on which the verdict is based, or None if nothing is compared.
 
-        It belongs to the leading evaluation, and to the first metric with `leads_as`, or else the first.
+        It belongs to the leading evaluation, and to the first metric that may rank methods (with `leads_as`),
+        or else the first metric.
         """
         grids = [grid for grid in self.grids if grid.contrasts]
         if not grids:

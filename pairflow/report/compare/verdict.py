@@ -20,7 +20,7 @@ def write_verdict(compared: ComparedRuns) -> list[str]:
 
 
 def _explain(compared: ComparedRuns) -> str:
-    """Say why experiments, or the methods of one, have no comparable values."""
+    """Say why nothing is compared: why experiments, or the methods of one, have no comparable values."""
     leading = compared.grids[0]
     same = [grid for grid in compared.grids if grid.label == leading.label]
     if len(same) > 1:

@@ -29,8 +29,9 @@ def read_metrics(
 ) -> tuple[pd.DataFrame, Metadata]:
     """Return all metric rows of all seeds, and their metadata.
 
-    The rows are about samples, couplings, correlations, real data and logs. `report` is the report's job,
-    whose inputs are the files to read. The metadata have the experiment, and the hashes of these files.
+    The rows are about samples, couplings, correlations, real data and logs. `page` says whether training logs
+    have bounds. `report` is the report's job, whose inputs are the files to read. The metadata have the
+    experiment, and the hashes of these files.
     """
     files = [path for kind in _METRICS for path in report.groups.get(kind, [])]
     frames = [read_table(path, "metrics")[0].to_pandas() for path in files]
@@ -103,9 +104,9 @@ def _read_bounds(root: Path, page: KindPage, models: Mapping[tuple[str, int], Pa
     """Make metric rows from the training logs beside `models`, which has the file of weights by (method,
     seed).
 
-    The metrics are `nll_bound` (last validation, nats per token), and what the kind adds; and in the
-    evaluation `condition` how often held-out rows are likelier under their own class. Without held-out rows
-    the table is empty.
+    The metrics are `nll_bound` (last validation, nats per token), and what `page` adds for the kind of data;
+    and in the evaluation `condition` how often held-out rows are likelier under their own class. Without
+    held-out rows the table is empty.
     """
     held_out = token_array(read_table(paths.data(root, "validation.parquet"), "tokens")[0]["tokens"])
     convert = page.prepare_bounds(root, held_out)

@@ -34,7 +34,7 @@ class Parts(TypedDict):
 
 
 def draw(contents: Contents) -> Parts:
-    """Make the parts of the page that have figures."""
+    """Draw the figures of the page. Returns the parts of the page that have figures."""
     page = page_of(contents.experiment)
     return {
         "page": page,
@@ -100,7 +100,8 @@ def _draw_coupling(contents: Contents) -> dict[str, object] | None:
 
 
 def _read_correlation(contents: Contents) -> sheets.CorrelationPart | None:
-    """Return the total correlation of each method, its standard error, and the ceiling that methods share."""
+    """Return the total correlation of each method, its standard error, and the ceiling that methods share;
+    None if it was not measured."""
     settings = contents.experiment.correlation
     metrics = {
         name: contents.correlations[name] for name in contents.methods if name in contents.correlations
@@ -118,7 +119,8 @@ def _read_correlation(contents: Contents) -> sheets.CorrelationPart | None:
 
 
 def _draw_training(contents: Contents) -> dict[str, object] | None:
-    """Draw the training curves: a chart of the bases, and one for each kind of distillation."""
+    """Draw the training curves: a chart of the bases, and one for each kind of distillation. Returns them
+    with what the template says of them; None if nothing was logged."""
     labels = {"loss": "training loss per token", "validation_nll": "validation NLL per token (nats)"}
     logs = contents.logs
     pictures: dict[str, Picture] = {}
@@ -144,8 +146,9 @@ def _draw_training(contents: Contents) -> dict[str, object] | None:
 def _step_costs(timings: pd.DataFrame, methods: Sequence[str]) -> list[dict[str, Any]]:
     """Sum up the jobs by step, method and device, in the order of the workflow.
 
-    A record has the number of runs, their total seconds, the largest memory (MiB), and its seconds
-    as a share of the longest record's."""
+    A record has the number of jobs (`runs`), the sum of their seconds, their largest memory (MiB), and its
+    `share`: its seconds relative to the longest record's.
+    """
     if timings.empty:
         return []
     keys = ["step", "method", "device"]

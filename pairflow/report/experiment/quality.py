@@ -25,7 +25,7 @@ class Group:
 class EvaluationBlock:
     """One evaluation on the page: its main tables with their charts, and groups of further metrics.
 
-    `scope` says from which samples they are computed, and `details` is what the kind of data adds.
+    `scope` says from which samples the metrics are computed, and `details` is what the kind of data adds.
     """
 
     name: str

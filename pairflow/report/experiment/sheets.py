@@ -14,7 +14,8 @@ from pairflow.report.words import format_duration
 
 
 class CorrelationPart(TypedDict):
-    """The total correlation of each method and its standard error, and the ceiling that methods share."""
+    """The total correlation of each method and its standard error (`rows`), and the ceiling that methods
+    share. `bits` is log2 of the number of samples of a source, and `sources` the number of sources."""
 
     rows: dict[str, tuple[float, float]]
     ceiling: float
@@ -29,7 +30,8 @@ def list_sheets(
     correlation: CorrelationPart | None,
     costs: Sequence[Mapping[str, Any]],
 ) -> list[Sheet]:
-    """Make a sheet of each table of a page, in the order of the page."""
+    """Make a sheet to download of each table of a page, in the order of the page. The last four arguments are
+    parts of the page."""
     sheets = [headline_sheet(contents, headline)] if headline else []
     for block in blocks:
         tables = {group.title or "Quality by sampling steps": group.tables for group in block.all_groups}
@@ -51,7 +53,8 @@ def list_sheets(
 
 
 def metric_sheet(contents: Contents, tables: Sequence[Grid], scope: str, title: str) -> Sheet:
-    """Join tables of one evaluation in a sheet; `scope` says from which samples they are computed."""
+    """Join tables of one evaluation in a sheet; `scope` says in captions from which samples they are
+    computed."""
     [evaluation] = {table.evaluation for table in tables}
     group = tables[0].about.group or "quality"
     origin = contents.name_origin(f"evaluation {evaluation}")
@@ -110,7 +113,7 @@ def _part(table: Grid, caption: str) -> Part:
 
 
 def _explain_bold(table: Grid) -> str:
-    """Say what is in bold, as the page does."""
+    """Say which numbers of a table are in bold, as the page does; empty if none is."""
     if not any(cell.best for cells in table.rows.values() for cell in cells):
         return ""
     best = f"{table.about.best} mean"

@@ -50,7 +50,7 @@ def _rank(grid: Grid, first: str, contents: Contents) -> str:
 
 def _compare(grid: Grid, baseline: str, contents: Contents) -> Iterator[str]:
     """Yield a sentence on PairFlow, and on each model of own pairs, compared with `baseline`. Holm's
-    correction is over all methods of `grid`."""
+    correction is over the tests of all methods in `grid`."""
     others = sorted({method for method, _ in grid.values} - {baseline})
     tests = grid.compare(dict.fromkeys(others, baseline))
     entropies = _find_entropies(grid, contents)
