@@ -2,7 +2,7 @@
 # environment .venv from envs/requirements.txt, where it does not exist yet or is out of date.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast check lint style types graph kernels format docs release-check lock clean
+.PHONY: help setup demo test test-fast slow-tests check lint style types graph kernels format docs release-check lock clean
 
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
   $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null && { echo $$p; break; }; done)
@@ -31,6 +31,13 @@ test: $(READY)  ## run all checks of `make lint`, then all tests
 
 test-fast: $(READY) kernels  ## run the tests that take moments, for use while you work
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive python -m pytest -q -n $(CORES) -m "not (workflow or slurm or data or slow)"
+
+# Run all tests, and list in tests/slow.txt what `make test-fast` leaves out: tests of 0.2 s, and files with a fixture of 0.5 s.
+slow-tests: $(READY) kernels
+	mkdir -p build
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive python -m pytest -n $(CORES) --durations=0 --durations-min=0.2 > build/slow.log
+	awk '{sub(/\[.*/, "", $$3)} $$2 == "call" {print $$3} $$2 == "setup" && $$1 + 0 >= 0.5 {sub(/::.*/, "", $$3); print $$3}' \
+	  build/slow.log | sort -u > tests/slow.txt
 
 check: $(READY)  ## run `make lint` and `make test-fast`, before you commit
 	@$(MAKE) --no-print-directory -j$(CORES) lint test-fast

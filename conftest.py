@@ -58,17 +58,9 @@ _IMPORTED = [
 ]
 
 
-# What `make test-fast` leaves out besides tests on real data, of Snakemake and of SLURM: tests with
-# fixtures that take seconds, and files whose tests do.
-COSTLY = {"calm", "finish", "finished", "fork", "forkserver", "open_page", "quick_python"}
-SLOW = ["tests/api/test_learning.py", "tests/runtime/test_memory.py"]
-SLOW += ["tests/test_extras.py", "tests/test_published.py"]
-SLOW += ["tests/checkup", "tests/docs", "tests/estimate", "tests/pairing/cpu", "tests/pairing/gpu"]
-SLOW += ["tests/report/compare", "tests/report/experiment", "tests/robustness", "tests/steps"]
-SLOW += ["tests/kinds/test_kinds.py", "tests/kinds/text/test_gpt2.py", "tests/pairing/test_compile_ahead.py"]
-SLOW += ["tests/plan/test_jobs.py", "tests/runtime/test_distributed.py", "tests/test_benchmarks.py"]
-SLOW += ["tests/test_environment.py", "tests/test_on_gpu.py", "tests/test_shipped.py", "benchmarks"]
-SLOW += ["tests/test_enumerate_molecules.py"]
+# What `make test-fast` leaves out besides tests on real data, of Snakemake and of SLURM. `make slow-tests`
+# measures and writes it.
+SLOW = {*(REPOSITORY / "tests/slow.txt").read_text().split()}
 
 
 # The files that take longest, the longest first: begun late, one would keep a single process busy at the end.
@@ -103,7 +95,7 @@ def pytest_collection_modifyitems(items):
         path = item.path.relative_to(REPOSITORY)
         if item.get_closest_marker("gpu") and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip("no CUDA device"))
-        if COSTLY & {*item.fixturenames} or any(path.is_relative_to(slow) for slow in SLOW):
+        if SLOW & {str(path), item.nodeid.partition("[")[0]}:
             item.add_marker("slow")
         runs_workflow = {"workflow", "slurm"} & {mark.name for mark in item.iter_markers()}
         takes_minutes = runs_workflow or str(path) in LONGEST
