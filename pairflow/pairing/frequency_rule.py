@@ -103,10 +103,10 @@ def match_gains(likely: np.ndarray, kappa: float) -> np.ndarray:
 
 
 def local_consensus(z: np.ndarray, data: np.ndarray, gains: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """Return w_i for some `positions` of a state `z` (N,) (points 2 to 4 above).
+    """Return w_i for some `positions` of a state `z` (N,): the weighted share of data rows that match there.
 
-    It is the weighted share of the data rows that have the symbol of z at position i. `gains` (N,) are from
-    `match_gains`.
+    `data` (M, N) are the data rows. `gains` (N,), from `match_gains`, are what a match at each position adds
+    to a row's score, from which its weight follows.
     """
     agree = data == z  # (M, N)
     weights = key_weights(agree @ gains)
@@ -117,7 +117,7 @@ def local_consensus(z: np.ndarray, data: np.ndarray, gains: np.ndarray, position
 
 
 def key_weights(scores: np.ndarray) -> np.ndarray:
-    """Return the weights of data rows (point 3) from their `scores` (M,) int64; the greatest is 1."""
+    """Return the weights 2^-(D / 2^40) of data rows whose `scores` (M,) int64 are D below the greatest."""
     below = scores.max() - scores
     whole, part = below >> FRACTION_BITS, below & ((1 << FRACTION_BITS) - 1)
     power = np.ldexp(part, -FRACTION_BITS) * -math.log(2)  # above -0.694

@@ -142,7 +142,7 @@ def backward_states(
     steps: int,
     seed: int,
 ) -> Iterator[np.ndarray]:
-    """Yield the states (B, N) of Algorithm 1 at t = 1, 1 - 1/T, ..., 0. Args are as in `pair_rows`."""
+    """Yield the states (B, N) of Algorithm 1 at t = 1, 1 - 1/T, ..., 0. Arguments are as in `pair_rows`."""
     rates = rule.step_rates(steps, vocabulary_size)
     tables = rule.level_tables(steps, data.shape[1], vocabulary_size)
     z = queries.astype(np.int64)
@@ -157,7 +157,10 @@ def backward_states(
 
 
 def _trajectory_consensus(state: np.ndarray, data: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """Return w_i (N,) of one `state` (N,) by `pairing.rule`; `table` (N+1,) is table[g] of the step."""
+    """Return w_i (N,): the weighted share of the rows of `data` (M, N) with the symbol of `state` (N,) at i.
+
+    Weights are integers, as `pairing.rule` defines them; `table` (N+1,) is table[g] = gamma^-g of the step.
+    """
     agree = data == state  # (M, N)
     level = np.count_nonzero(~agree, axis=1)
     level -= level.min()

@@ -186,7 +186,7 @@ class GpuPairer:
             raise UnusableGpu(f"has too little memory: {error}") from None
 
     def _pair_in_launches(self, queries: np.ndarray, row_numbers: np.ndarray, settings: tuple) -> np.ndarray:
-        """Return the sources (B, N) of all queries, by one launch after another; see `_pair`."""
+        """Return the sources (B, N) of the queries, launch by launch; `settings` are as in `_pair`."""
         sources = np.empty_like(queries)
         start = 0
         with bar(total=len(queries), desc="pairing", unit="row", quiet=not self.progress) as paired:
