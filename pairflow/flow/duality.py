@@ -118,10 +118,11 @@ class SharedNoise(NamedTuple):
 
 
 def shared_noise(x1: Tensor, vocabulary_size: int, generator: Generator | None = None) -> SharedNoise:
-    """Draw the noise of every position, without drawing its K normal numbers.
+    """Draw Gaussian noise for every token of x1, reduced to what decides the noised symbol at any level.
 
-    The maximum of K - 1 normal numbers is Phi^-1(U^(1/(K-1))), and its symbol is independent of its value.
-    It is computed as -Phi^-1(q) with q = 1 - U^(1/(K-1)), which keeps its digits where q is near 0.
+    The K normal numbers of a token are not drawn. The maximum of K - 1 of them is Phi^-1(U^(1/(K-1))), and
+    its symbol is independent of its value. It is computed as -Phi^-1(q) with q = 1 - U^(1/(K-1)), which keeps
+    its digits where q is near 0.
 
     Args:
         x1: data tokens (B, N).
