@@ -223,7 +223,7 @@ def _experiment_on(
 
 
 def _folder_of_data(model: Model, folder: str | Path | None) -> Path:
-    """Return the folder with the rows that a model was trained on. Raises InputError if it is not there."""
+    """Return the folder of a model's training rows, by default of its experiment; InputError without rows."""
     beside = Path(*model.folder.resolve().parts[:-3], "data")
     data = beside if folder is None else checked_path("data", folder)
     if not (data / "train.parquet").is_file():
@@ -257,8 +257,9 @@ def _make(
 ) -> LoadedModel:
     """Make the model of the experiment's only method in the folder `root`, and load it.
 
-    Jobs whose outputs are in `there` are left out. After Ctrl-C, the unfinished model is loaded, if there is
-    one, else SystemExit is raised. Without a `folder` of the caller, `root` is removed with the model.
+    Jobs whose outputs are among the files `there` are left out. After Ctrl-C, the unfinished model is loaded,
+    if there is one, else SystemExit is raised. If the caller gave no `folder`, `root` is removed with the
+    model.
     """
     [method], [seed] = experiment.methods, experiment.seeds
     made = paths.model(root, seed, method)

@@ -50,8 +50,8 @@ def file_of(data: Any, vocabulary_size: int | None, labels: Any, folder: Path) -
 def own_pairs(data: Any, sources: Any, vocabulary_size: int | None, folder: Path) -> Path | None:
     """Write the pairs of given sources (M, N) and token rows into `folder`, and return their file.
 
-    Returns None if `sources` is None. Raises InputError for data that are no token rows, and as `write_pairs`
-    does.
+    Returns None if `sources` is None. Raises InputError for data that are no token rows, and for sources that
+    are not integers from 0 to K - 1 in the shape of the data.
     """
     if sources is None:
         return None
