@@ -69,8 +69,9 @@ def pair_rows(
 ) -> np.ndarray:
     """Pair rows by Algorithm 1 with noise by frequency: slow code that defines the result.
 
-    `prior` (N, K) has the probabilities of the noise's symbols. The other arguments are as in
-    `oracle.pair_rows`. The queries must be among the keys `data`.
+    `data` (M, N) are all data rows, the keys; `queries` (B, N), some of them, are to be paired; `row_numbers`
+    (B,) are their numbers in the data set. `prior` (N, K) has the probabilities of the noise's symbols, and
+    `steps` is T. Returns sources (B, N).
     """
     backward, z = BackwardSteps(data, prior, steps, seed), queries
     for step in range(steps, 0, -1):
@@ -81,7 +82,7 @@ def pair_rows(
 def cumulative(prior: np.ndarray) -> np.ndarray:
     """Return the sums pi_i(0) + ... + pi_i(a) of the probabilities `prior` (N, K), over symbols a.
 
-    The last is exactly 1 (point 6 above).
+    The last is exactly 1, so that every uniform number below 1 draws a symbol.
     """
     sums = prior.cumsum(axis=1)
     sums[:, -1] = 1.0

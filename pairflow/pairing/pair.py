@@ -89,7 +89,7 @@ def pair(
 
 
 class Pairer:
-    """Does what `pair` does, for several ranges of rows: packed tokens stay on a GPU between calls."""
+    """Pairs rows as `pair` does, for several ranges of rows: packed tokens stay on a GPU between calls."""
 
     def __init__(
         self,

@@ -40,8 +40,8 @@ class Space(ABC):
         """Return an object that draws data rows for sources from P(m | z), as `Posterior.draw` does.
 
         `buckets` (M,) are the units by which each row's potential is below the greatest; `tau` is the
-        temperature.
-        """
+    temperature.
+    """
 
     @abstractmethod
     def distances(self, sources: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -118,7 +118,7 @@ class PointSpace(Space):
 def space_of(
     data: np.ndarray, vocabulary_size: int | None, device: "torch.device", pi: np.ndarray | None = None
 ) -> Space:
-    """Return a TokenSpace for integers, else a PointSpace; `device` (torch) computes its law.
+    """Return a TokenSpace for integers, else a PointSpace; `device` (torch) computes the law P(m | z).
 
     On a CPU, Numba computes the law of token rows instead, because it is faster.
     """
@@ -131,8 +131,8 @@ def space_of(
 class PointPosterior:
     """Draws points d_m (M, d) float32 by P(m | z), proportional to exp((g_m - |z - d_m|^2 / 2) / tau).
 
-    `buckets` (M,) are the units by which each potential is below the greatest, apart from the guess that
-    follows. Shifting all points, or adding a number to all logits, does not change the law. So the logits are
+    `buckets` (M,) are the units (tau / 4) by which each potential g_m is below the greatest, apart from the
+    guess that follows. Shifting all points, or adding a number to all logits, does not change the law. So the logits are
     z.d_m / tau + a_m - buckets_m / UNITS, where a_m is an initial guess that the buckets correct. The guess
     would balance the rows if all z.d_m were independent normal numbers. With s = |d_m| / tau, the mean of
     exp(z.d_m / tau) over M sources is then exp(s^2 / 2) if s <= sqrt(2 log M); beyond that the largest term

@@ -206,7 +206,7 @@ class Search:
     """
 
     def __init__(self, space: Space, tau: float, seed: int, threads: int | None = None):
-        """Set up a search with potentials 0; `tau` is the temperature. InputError for bad numbers."""
+        """Set up a search with potentials 0, at temperature `tau`; InputError if a number is out of range."""
         self.space, self.step = space, 0
         self.tau = checked_number("tau", tau, 0.01, 100)
         self.seed = checked_integer("seed", seed, 0, 2**64 - 1)

@@ -70,9 +70,9 @@ def find_candidates(keys, rows, uniforms, rate, candidates):
 def decide(keys, table, rate, margin, ceiling, count, work):
     """Decide which of the `count` >= 1 candidates leave their symbol; fill `candidates.leaving` in `work`.
 
-    `work` also has the query's state. `table` is the step's table of levels, and `margin` the error bound,
-    both of `pairing.rule`. No key (data row) agrees with the query in more than `ceiling` columns. Returns
-    the number of columns that leave, and the match count of the nearest keys.
+    `work` also has the query's state. `table` has the weight of a key in each level, and `margin` bounds the
+    error of w_i; both are from `pairing.rule`. No key (data row) agrees with the query in more than `ceiling`
+    columns. Returns the number of columns that leave, and in how many the nearest keys agree.
     """
     here, candidates = work.here, work.candidates
     nearest = greatest_possible(keys, here, ceiling)

@@ -75,8 +75,9 @@ def pair_rows(
 ) -> np.ndarray:
     """Pair rows as `frequency_rule.pair_rows` does: the same arguments give the same bytes.
 
-    The result does not depend on the number of `threads` (None: all that the process may use). `progress`
-    shows a bar.
+    `data` (M, N) are all data rows, `queries` (B, N) those to pair, `row_numbers` (B,) their numbers in the
+    data set, and `prior` (N, K) the probabilities of the noise's symbols. Returns sources (B, N), which do
+    not depend on the number of `threads` (None: all that the process may use). `progress` shows a bar.
     """
     exact = BackwardSteps(data, prior, steps, seed)
     keys = _prepare(data, prior.shape[1])

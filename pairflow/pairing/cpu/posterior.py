@@ -65,10 +65,10 @@ class LawWorkspace(NamedTuple):
 
 
 class Posterior:
-    """Draws data rows for sources from P(m | z), as `pairing.posterior` defines it.
+    """Draws data rows d_m for sources z from P(m | z), proportional to exp((g_m - h(z, d_m)) / tau).
 
-    `tokens` (M, N) are the data rows. `buckets` (M,) are the numbers of units tau / 4 by which their
-    potentials are below the greatest, and `tau` is the temperature.
+    `tokens` (M, N) are the data rows, h is the Hamming distance, and `tau` the temperature. `buckets` (M,)
+    are the numbers of units tau / 4 by which the rows' potentials g_m are below the greatest.
     """
 
     def __init__(self, tokens: np.ndarray, buckets: np.ndarray, vocabulary_size: int, tau: float):

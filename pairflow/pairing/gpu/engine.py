@@ -174,7 +174,9 @@ class GpuPairer:
     ) -> np.ndarray:
         """Pair rows as `oracle.pair_rows` does: the same arguments give the same bytes.
 
-        Raises InputError if `data` has 2^30 rows or more, and UnusableGpu if there is too little memory.
+        `data` (M, N) are all data rows, `queries` (B, N) those to pair, and `row_numbers` (B,) their numbers
+        in the data set. Returns sources (B, N). Raises InputError if `data` has 2^30 rows or more, and
+        UnusableGpu if there is too little memory.
         """
         try:
             if data is not self.data:
