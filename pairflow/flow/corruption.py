@@ -47,7 +47,7 @@ class Corruption(ABC):
     """The noise of a discrete flow: `Uniform`, `Frequencies` or `Absorbing`.
 
     Attributes:
-        symbols: the number of symbols in states and logits.
+        symbols: the number of symbols in states and logits, with an added mask.
         mask: the symbol of a masked position, or None.
         losses: the losses by their names in the settings.
         pi: the probabilities (N, K) of the symbols of noise by frequency, else None.

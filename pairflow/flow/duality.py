@@ -62,12 +62,14 @@ class Transformation:
 
 
 def transform(gamma: ArrayLike, vocabulary_size: int) -> np.ndarray:
-    """Compute T of `Transformation` by adaptive quadrature, with an error of at most 1e-10.
+    """Compute T(gamma) of `Transformation`, the share of data kept at a noise level, to within 1e-10.
 
-    P = 1/K at a/s = 0 is subtracted inside the integral, so that no digits cancel near T = 0. In terms of
-    u = x - a/s:
+    P = 1/K at a/s = 0 is subtracted inside the integral, so that no digits cancel near T = 0. In terms of u =
+    x - a/s, with a/s = exp(-gamma / 2):
 
         T = K / (K - 1) * integral of phi(u) [Phi(u + a/s)^(K-1) - Phi(u)^(K-1)] du
+
+    phi and Phi are the density and the distribution function of a standard normal number.
 
     Args:
         gamma: negative log-SNR, a number or an array.
@@ -98,9 +100,9 @@ def _maximum_cdf(x: np.ndarray | float, vocabulary_size: int) -> np.ndarray:
 class SharedNoise(NamedTuple):
     """The Gaussian noise of token rows, as far as it decides the noised symbols.
 
-    A symbol x1, noised to a onehot(x1) + s eps, becomes the argmax. This is x1 where a/s > `threshold`, else
-    `other`: the symbol with the largest eps except x1. `threshold` is that eps minus the eps at x1. Both are
-    (B, N).
+    A symbol x1, noised to a onehot(x1) + s eps with standard normal eps, becomes the argmax. This is x1 where
+    a/s > `threshold`, else `other`: the symbol with the largest eps except x1. `threshold` is that eps minus
+    the eps at x1. Both are (B, N).
     """
 
     threshold: Tensor

@@ -54,14 +54,15 @@ def uniform_nelbo(
 def frequency_nelbo(
     log_probabilities: Tensor, x1: Tensor, x_t: Tensor, alpha: Level, alpha_derivative: Level, pi: Tensor
 ) -> Tensor:
-    """Compute the continuous-time NELBO of noise by frequency, as `uniform_nelbo` does of uniform noise.
+    """Compute the continuous-time NELBO of noise by frequency (B, N), like `uniform_nelbo`, in nats.
 
         kappa' pi_i / alpha * sum_j [a_j log(a_j / b_j) - a_j + b_j]
 
     with a_j = xbar_j / xbar_i, b_j = q_j / q_i, i = x_t, xbar = alpha onehot(x1) + (1 - alpha) pi and q =
-    alpha x_theta + (1 - alpha) pi. `pi` (N, K) has the probabilities of the noise's symbols, which are
-    positive. The other arguments, the result and the errors are as in `uniform_nelbo`. See docs/method.md,
-    "Noise by frequency".
+    alpha x_theta + (1 - alpha) pi. `log_probabilities` are log x_theta (B, N, K), the network's prediction of
+    x1; x1 are data and x_t noised tokens (B, N); alpha is kappa(t) and `alpha_derivative` kappa'(t), each
+    (B,) or a number; `pi` (N, K) has the positive probabilities of the noise's symbols. Raises InputError if
+    shapes or dtypes are wrong. See docs/method.md, "Noise by frequency".
     """
     nelbo = partial(_frequency_nelbo, pi=pi.to(log_probabilities))
     return _by_rows(nelbo, log_probabilities, x1, x_t, alpha, alpha_derivative)
@@ -154,15 +155,16 @@ def _frequency_nelbo(
 def absorbing_nelbo(
     log_probabilities: Tensor, x1: Tensor, x_t: Tensor, alpha: Level, alpha_derivative: Level
 ) -> Tensor:
-    """Compute the continuous-time NELBO of absorbing-state diffusion (MDLM, Sahoo et al. 2024).
+    """Compute the continuous-time NELBO of absorbing-state diffusion (MDLM, Sahoo et al. 2024), in nats.
 
         kappa' / (1 - kappa) * (-log x_theta[x1])
 
-    at masked positions, for the predicted distribution x_theta over x1. At positions without a mask it is 0,
-    because MDLM's SUBS parameterisation copies x_t there. It is minimised by the posterior p(x1^i | x_t); its
-    mean is then the entropy of the data.
+    at masked positions. At positions without a mask it is 0, because MDLM's SUBS parameterisation copies x_t
+    there. It is minimised by the posterior p(x1^i | x_t); its mean is then the entropy of the data.
 
-    Args, Returns and Raises are as in `uniform_nelbo`.
+    `log_probabilities` are log x_theta (B, N, K), the network's prediction of x1; x1 are data tokens (B, N);
+    alpha is kappa(t) and `alpha_derivative` kappa'(t), each (B,) or a number. x_t is not used. Raises
+    InputError if shapes or dtypes are wrong.
     """
     weight = per_row(alpha_derivative, log_probabilities) / (1 - per_row(alpha, log_probabilities))
     return weight * cross_entropy(log_probabilities, x1)

@@ -174,6 +174,7 @@ class Sampler:
         """Return the greedy tail: the most likely symbols (B, N) by the tempered, guided predictions.
 
         `log_p` (B, N, K) are a denoiser's log-probabilities of x1, `unconditional` the same without labels.
+        Raises InputError if `plan` has guidance and these are missing.
         """
         predictions = _factors(log_p, unconditional, plan.guidance)
         factors = [tempered(log_p, plan.temperature) for log_p in predictions]
@@ -197,9 +198,12 @@ class Sampler:
         tail takes the mode of the combined predictions.
 
         Args:
-            x_t: as in `step`, as are `t`, `s` and `plan`.
-            predictions: log-probabilities (B, N, K), and for guidance also those without labels. The list is
-                emptied.
+            x_t: tokens (B, N) at the time t.
+            predictions: a denoiser's log-probabilities (B, N, K) of x1, and for guidance also those without
+                labels. The list is emptied.
+            t: the time of x_t, in [0, 1).
+            s: the time of x_s, more than t, up to 1.
+            plan: the prediction, conversion, temperature, guidance and schedule.
         """
         alpha_t, alpha_s = plan.schedule.kappa(t), plan.schedule.kappa(s)
         update = self.update if self.pi is None else partial(self.update, pi=self.pi)
