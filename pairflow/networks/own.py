@@ -42,7 +42,7 @@ def settings_of(network: object) -> Json | None:
 
 @contextmanager
 def blamed(name: str) -> Iterator[None]:
-    """Turn errors of a user's own network in the block into an InputError on how `forward` is called."""
+    """Turn errors of a user's own network `name` in the block into an InputError on what `forward` takes."""
     try:
         yield
     except (InputError, Interrupted, OSError, MemoryError):

@@ -152,7 +152,7 @@ class UNet(ImageTrunk):
             return logits if self.mask is None else F.pad(logits, (0, 1), value=-torch.inf)
 
     def _pixels(self, x_t: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Return pixels (B, C, H, W) in [-1, 1], 0 where masked; and [1 where masked], or [] if none are."""
+        """Return pixels (B, C, H, W) in [-1, 1], 0 at masks; and [1 at masks], or [] without a mask."""
         tokens = x_t.unflatten(-1, self.shape)
         pixels = tokens.float() * (2 / (self.levels - 1)) - 1
         if self.mask is None:
@@ -251,10 +251,10 @@ def truncated_logistic(mean: Tensor, log_scale: Tensor, levels: int) -> Tensor:
 def checked_shape(
     shape: Sequence[int] | None, *, length: int, vocabulary_size: int, mask: int | None, scales: int
 ) -> tuple[int, int, int]:
-    """Return the `shape` (C, H, W) of rows of N = `length` tokens.
+    """Return the `shape` (C, H, W) of rows of N = `length` tokens, for a U-Net with `scales` scales.
 
-    Raises InputError if a U-Net with `scales` scales, each but the first half as high and wide, cannot take
-    it.
+    Raises InputError without a shape, if C H W is not N, if the mask is not the last symbol, or for
+    `halvable_shape`.
     """
     if shape is None:
         raise InputError(f"network unet needs images; the data holds rows of {length} tokens without a shape")
