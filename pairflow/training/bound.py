@@ -116,7 +116,7 @@ def compare_classes(
 
 
 def stratified_pairs(strata: int, generator: torch.Generator) -> Tensor:
-    """Draw two uniform numbers in each of `strata` equal parts of [0, LARGEST_W], the range of w.
+    """Draw two uniform numbers w in each of `strata` equal parts of [0, LARGEST_W].
 
     Returns (2 strata,) float64; entries n and strata + n are from part n.
     """
