@@ -22,7 +22,7 @@ _LOG_IN = "log in by `hf auth login`, or set HF_TOKEN"
 
 
 def download(address: str, patterns: tuple[str, ...]) -> Path:
-    """Download the files of a model that match a pattern; return their folder in the hub's cache.
+    """Download the files of a model that match one of `patterns`; return their folder in the hub's cache.
 
     `address` is hf:owner/name or hf:owner/name@revision. Raises InputError if there is no such model, or if
     the hub cannot be reached or refuses it.

@@ -77,7 +77,7 @@ class LoadedModel:
     """A trained model; `pairflow.load` makes it.
 
     Attributes:
-        model: all facts about the model, such as `model.length` and `model.vocabulary_size`.
+        model: its settings, sizes and metadata, such as `model.length` and `model.vocabulary_size`.
         network: its network, with averaged weights, in evaluation mode.
         nfe: the number of steps at which it was measured, and at which it samples by default; None if its
             folder does not say.
