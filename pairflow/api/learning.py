@@ -184,7 +184,8 @@ def _experiment_on(
 ) -> Experiment:
     """Return the experiment on the data in `data` whose only method is this distillation of `parent`.
 
-    `settings` replace the suggested settings of the distillation, key by key.
+    `iterations` are a fifth of the parent's if None. `settings` replace the suggested settings of the
+    distillation, key by key.
     """
     training, symbols = parent.base_training, parent.vocabulary_size or 1
     rows = pq.read_metadata(data / "train.parquet").num_rows

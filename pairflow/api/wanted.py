@@ -34,8 +34,8 @@ _PAIRS = {"count": 8192, "steps": 64}  # that a parent model makes, as in the ex
 class Wanted:
     """The arguments of `pairflow.train`, and the files of the data and of given pairs.
 
-    `labelled`: whether there are labels. `start`: the folder of a parent. `from_scratch`: whether none is
-    wanted.
+    `labelled`: whether labels are given. `start`: the parent's folder. `from_scratch`: whether start is
+    "none".
     """
 
     file: Path
