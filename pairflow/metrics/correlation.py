@@ -64,7 +64,7 @@ def data_total_correlation(tokens: ArrayLike, samples: int, groups: int, seed: i
 
 
 def describe(values: np.ndarray, of_data: np.ndarray) -> dict[str, float]:
-    """Return metrics in bits: of total correlations of a model (S,), by source state, and of the data.
+    """Return metrics of a model's total correlations, `values` (S,) by source state, and the data's, in bits.
 
     - `total_correlation`: the mean of `values`, and `total_correlation_se`: its standard error over the
       source states.

@@ -62,8 +62,8 @@ class Measurement:
     ) -> None:
         """Write the metric rows to files["metrics"] and histograms, if any, to files["properties"].
 
-        `settings`, those of the measurement, and the name of the `evaluation` go into metadata and columns;
-        `provenance` is written beside the metrics.
+        Both are written or neither. `settings`, those of the measurement, and the name of the `evaluation` go
+        into metadata and columns; `provenance` is written beside the metrics.
         """
         dumped = settings.model_dump(mode="json")
         parameters = {**self.sampling, **dumped, **self.parameters}
@@ -115,7 +115,10 @@ class RealRows:
         return cls(token_array(rows[column]), token_array(others[column]), train, metadata, inputs)
 
     def read_samples(self, path: Path, kind: str = "samples") -> tuple[pa.Table, Metadata]:
-        """Read samples and their metadata; InputError if their model's data, or the size of rows, differ."""
+        """Read a table and its metadata; `kind` is what it contains, "samples" or "vector samples".
+
+        Raises InputError if their model was trained on other data, or if their rows have another size.
+        """
         table, metadata = read_table(path, kind)
         metadata.require_same_data(self.metadata.data, path, self.path)
         if self.metadata.vocabulary_size is None and metadata.length != self.metadata.length:
