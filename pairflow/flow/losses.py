@@ -130,7 +130,7 @@ def _frequency_nelbo(
 ) -> Tensor:
     """Compute `frequency_nelbo` for alpha and its derivative `slope`, both (B, 1).
 
-    With X = xbar / pi and Q = q / pi it is
+    With X = xbar / pi and Q = q / pi, of xbar and q in its formula, and i = x_t it is
 
         slope / alpha * [(sum_j pi_j X_j log(X_j / Q_j) - log(X_i / Q_i)) / X_i + 1 / Q_i - 1 / X_i]
 
@@ -163,8 +163,8 @@ def absorbing_nelbo(
     there. It is minimised by the posterior p(x1^i | x_t); its mean is then the entropy of the data.
 
     `log_probabilities` are log x_theta (B, N, K), the network's prediction of x1; x1 are data tokens (B, N);
-    alpha is kappa(t) and `alpha_derivative` kappa'(t), each (B,) or a number. x_t is not used. Raises
-    InputError if shapes or dtypes are wrong.
+    alpha is kappa(t) and `alpha_derivative` kappa'(t), each (B,) or a number. x_t is not used. Returns
+    (B, N). Raises InputError if shapes or dtypes are wrong.
     """
     weight = per_row(alpha_derivative, log_probabilities) / (1 - per_row(alpha, log_probabilities))
     return weight * cross_entropy(log_probabilities, x1)

@@ -85,7 +85,7 @@ class Sampler:
             Tokens (B, N).
 
         Raises:
-            InputError: if an argument does not fit.
+            InputError: if shapes or dtypes are wrong, or there is guidance without `unconditional`.
         """
         x = as_tokens("x0", x0)
         plan = plan.fit(x)

@@ -145,7 +145,7 @@ def _fill_weights(distance, table, counts, weight_at):
 
 @_compiled
 def _replace(data, columns, z, distance, weight_at, wanted, positions):
-    """Give z at positions[j] the symbol of the key whose part of the summed weights contains wanted[j].
+    """Give z (N,), at positions[j], the symbol of the first key whose cumulative weight exceeds wanted[j].
 
     `weight_at` (N+1,) has the weight of a key at each distance. `distance` (M,), of each key from z, is
     updated.
