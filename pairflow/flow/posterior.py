@@ -58,9 +58,9 @@ def leave_one_out_to_posterior(
 ) -> Tensor:
     """Convert a leave-one-out prediction to the posterior p(x1^i | x_t).
 
-    post(x) is proportional to loo(x) (1 - alpha + K alpha [x = x_t^i]).
-    With pi, K becomes 1 / pi(x_t). For independent noise this is Bayes' rule (arXiv 2605.22765). It is exact
-    for what the NELBO learns from any coupling.
+    post(x) is proportional to loo(x) (1 - alpha + K alpha [x = x_t^i]). With pi, K becomes 1 / pi(x_t). For
+    independent noise this is Bayes' rule (arXiv 2605.22765). It is exact for what the NELBO learns from any
+    coupling.
 
     Args:
         log_probabilities: log loo, (B, N, K).

@@ -62,7 +62,7 @@ class Measurement:
     ) -> None:
         """Write the metric rows to files["metrics"] and histograms, if any, to files["properties"].
 
-        Both are written or neither. `settings`, those of the measurement, and the name of the `evaluation` go
+        Both are written or neither. The measurement's `settings` and the name of the `evaluation` go
         into metadata and columns; `provenance` is written beside the metrics.
         """
         dumped = settings.model_dump(mode="json")

@@ -134,7 +134,7 @@ def read_base_rows(
     """Read the rows or pairs in `data` on which to train a base method, and the validation rows.
 
     Labels come from the file `labelled`, if any. Raises InputError for a method with a distillation, and for
-    pairs of another coupling or other noise than those of the settings.
+    pairs of a coupling or noise other than in the settings.
     """
     method = settings.method
     parsed = parse_method(method)
