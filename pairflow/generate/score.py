@@ -60,8 +60,8 @@ class Scorer:
     def score(self, rows: list[Candidate], quiet: bool = True) -> pd.DataFrame:
         """Return a table of the bounds on -log p, with a line for each of `rows`, in order.
 
-        The columns are the row's line, name and text, then what `score_row` gives. A row that cannot be scored
-        has a `reason` in place of numbers. `quiet` hides the progress bar.
+        The columns are the row's line, name and text, then what `score_row` gives. A row that cannot be
+        scored has a `reason` in place of numbers. `quiet` hides the progress bar.
         """
         padding = self.rows.padding
         with bar(rows, total=len(rows), unit=f" {self.noun}s", quiet=quiet) as candidates:
