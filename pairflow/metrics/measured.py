@@ -154,7 +154,7 @@ class RealRows:
         return Measurement(rows, metadata.vocabulary, inputs, metadata.parameters)
 
     def measure_floor(self, settings: RealDraws, **measures: Measure) -> Measurement:
-        """Measure random draws of real rows, trial by trial: the values that perfect samples would have.
+        """Measure random draws of real rows, trial by trial.
 
         `settings` has the number of rows and of trials, and the seed. `measures` has a function for `train`,
         the training rows, or `test`, the held-out rows, or both. It is called with the rows (B, N) of one

@@ -253,8 +253,8 @@ def checked_shape(
 ) -> tuple[int, int, int]:
     """Return the `shape` (C, H, W) of rows of N = `length` tokens, for a U-Net with `scales` scales.
 
-    Raises InputError without a shape, if C H W is not N, if the mask is not the last symbol, or for
-    `halvable_shape`.
+    Raises InputError without a shape, if C H W is not N, if the mask is not the last symbol, or if the scales
+    cannot halve H or W.
     """
     if shape is None:
         raise InputError(f"network unet needs images; the data holds rows of {length} tokens without a shape")
