@@ -224,7 +224,7 @@ def _experiment_on(
 
 
 def _folder_of_data(model: Model, folder: str | Path | None) -> Path:
-    """Return the folder of a model's training rows, by default of its experiment; InputError without rows."""
+    """Return the folder of a model's training rows: `folder` or its experiment's; InputError without rows."""
     beside = Path(*model.folder.resolve().parts[:-3], "data")
     data = beside if folder is None else checked_path("data", folder)
     if not (data / "train.parquet").is_file():
