@@ -184,7 +184,8 @@ def _experiment_on(
 ) -> Experiment:
     """Return the experiment on the data in `data` whose only method is this distillation of `parent`.
 
-    `settings` replace the suggested settings of the distillation, key by key.
+    `iterations` are a fifth of the parent's if None. `settings` replace the suggested settings of the
+    distillation, key by key.
     """
     training, symbols = parent.base_training, parent.vocabulary_size or 1
     rows = pq.read_metadata(data / "train.parquet").num_rows
@@ -223,7 +224,7 @@ def _experiment_on(
 
 
 def _folder_of_data(model: Model, folder: str | Path | None) -> Path:
-    """Return the folder with the rows that a model was trained on. Raises InputError if it is not there."""
+    """Return the folder of a model's training rows: `folder` or its experiment's; InputError without rows."""
     beside = Path(*model.folder.resolve().parts[:-3], "data")
     data = beside if folder is None else checked_path("data", folder)
     if not (data / "train.parquet").is_file():
@@ -257,8 +258,9 @@ def _make(
 ) -> LoadedModel:
     """Make the model of the experiment's only method in the folder `root`, and load it.
 
-    Jobs whose outputs are in `there` are left out. After Ctrl-C, the unfinished model is loaded, if there is
-    one, else SystemExit is raised. Without a `folder` of the caller, `root` is removed with the model.
+    Jobs whose outputs are among the files `there` are left out. After Ctrl-C, the unfinished model is loaded,
+    if there is one, else SystemExit is raised. If the caller gave no `folder`, `root` is removed with the
+    model.
     """
     [method], [seed] = experiment.methods, experiment.seeds
     made = paths.model(root, seed, method)

@@ -30,7 +30,7 @@ MOST_THREADS = 4096
 
 @dataclass(frozen=True)
 class Runner:
-    """How jobs run: device, threads of each job (None: as in the workflow), and progress bars."""
+    """How jobs run: device, threads of each job (None: as in the workflow), and whether progress is shown."""
 
     device: Device
     threads: int | None
@@ -95,7 +95,7 @@ def run_jobs(root: Path, experiment: Experiment, table: Sequence[Job], runner: R
 
 
 def run_job(root: Path, job: Job, kind: str, **options: Any) -> None:
-    """Run the command of a job of an experiment, with all `options` that the command has.
+    """Run the command of a job of an experiment in `root`, with the `options` (name -> value) that it has.
 
     `kind` is the experiment's kind of data. Raises InputError if the job's settings do not fit the command.
     """

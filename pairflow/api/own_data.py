@@ -23,7 +23,8 @@ def file_of(data: Any, vocabulary_size: int | None, labels: Any, folder: Path) -
     """Return the path of the user's file, or of a file in `folder` with the user's rows.
 
     `data` is a path, token rows (M, N), M strings, or a table; `labels` has the class of each row, or is
-    None. Raises InputError if there is no such file, or for other rows.
+    None. Raises InputError if there is no such file, if the rows are something else, or if `labels` or
+    `vocabulary_size` do not go with them.
     """
     if isinstance(data, str | Path):
         path = checked_path("data", data)
@@ -50,8 +51,8 @@ def file_of(data: Any, vocabulary_size: int | None, labels: Any, folder: Path) -
 def own_pairs(data: Any, sources: Any, vocabulary_size: int | None, folder: Path) -> Path | None:
     """Write the pairs of given sources (M, N) and token rows into `folder`, and return their file.
 
-    Returns None if `sources` is None. Raises InputError for data that are no token rows, and as `write_pairs`
-    does.
+    Returns None if `sources` is None. Raises InputError for data that are no token rows, and for sources that
+    are not integers from 0 to K - 1 in the shape of the data.
     """
     if sources is None:
         return None

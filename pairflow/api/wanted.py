@@ -32,7 +32,11 @@ _PAIRS = {"count": 8192, "steps": 64}  # that a parent model makes, as in the ex
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """The arguments of `pairflow.train`, and the files of the data and of given pairs."""
+    """The arguments of `pairflow.train`, and the files of the data and of given pairs.
+
+    `labelled`: whether labels are given. `start`: the parent's folder. `from_scratch`: whether start is
+    "none".
+    """
 
     file: Path
     vocabulary_size: int | None
@@ -87,7 +91,7 @@ class Wanted:
         return entry
 
     def _draft(self, root: Path, runner: Runner) -> Draft:
-        """Return what `pairflow new` suggests for the file."""
+        """Return what `pairflow new` suggests for the file: an experiment, notes and expected hours."""
         compare = bool(parse_method(self.method).distillations)
         if self.vocabulary_size is not None:
             return self._draft_tokens(compare, runner)
@@ -151,7 +155,7 @@ class Wanted:
         return Draft(experiment=make(), size=size, table=text, **more)
 
     def _completed(self, entry: Entry) -> Entry:
-        """Return the suggested experiment `entry` with the network, method, ... that the caller asks for."""
+        """Return the suggested `entry` with the caller's network, pairs, method, seed and settings."""
         entry = dict(entry)
         if self.network:
             entry["network"] = self.network
@@ -196,10 +200,7 @@ def _at_iterations(draft: Draft, runner: Runner, iterations: int) -> Entry:
 
 
 def network_like(settings: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return a user's settings of a network, completed if they have only a name.
-
-    They are completed if `pairflow new` suggests settings of this network, and are else returned unchanged.
-    """
+    """Return what `pairflow new` suggests for a network that is given only by its name; else `settings`."""
     alike = (known for known in (suggest.SMALL, suggest.TRANSFORMER) if {"name": known["name"]} == settings)
     return next(alike, settings)
 

@@ -15,7 +15,7 @@ from pairflow.errors import InputError
 
 
 def as_tokens(name: str, x: object, shape: Sequence[int] | None = None) -> Tensor:
-    """Return `x` as int64 tokens of `shape`, by default any (B, N). Raise InputError for anything else."""
+    """Return `x` as int64 tokens of `shape`, by default any (B, N). Raise InputError on `name` otherwise."""
     x = as_integers(name, x)
     if shape is not None:
         require_shape(name, x, shape)
@@ -47,10 +47,10 @@ def require_shape(name: str, x: Tensor, shape: Sequence[int]) -> None:
 
 
 def each_row(name: str, value: object, rows: int, dimensions: int = 2) -> Any:
-    """Return times or noise levels (B,) as a tensor (B, 1, ...) with `dimensions` axes.
+    """Return times or noise levels, a tensor of one number or (B,), as a tensor with `dimensions` axes.
 
-    A Python number is returned as it is. Raises InputError unless `value` is a number, or a tensor with one
-    number or B = `rows` of them.
+    It is (B, 1, ...), or (1, 1, ...) of one number. A Python number is returned as it is. Raises InputError,
+    which begins with `name`, unless `value` is a number, or a tensor with one number or B = `rows` of them.
     """
     if isinstance(value, Real):
         return value

@@ -47,7 +47,7 @@ class Corruption(ABC):
     """The noise of a discrete flow: `Uniform`, `Frequencies` or `Absorbing`.
 
     Attributes:
-        symbols: the number of symbols in states and logits.
+        symbols: the number of symbols in states and logits, with an added mask.
         mask: the symbol of a masked position, or None.
         losses: the losses by their names in the settings.
         pi: the probabilities (N, K) of the symbols of noise by frequency, else None.
@@ -84,8 +84,8 @@ class Corruption(ABC):
         Args:
             network: the denoiser.
             x_t: noised tokens (B, N).
-            kappa: kappa(t), (B,) or a number.
-            where: positions (B, N) bool, M of them; the network must take it by this name.
+            kappa: kappa(t), the probability that a position holds its data symbol, (B,) or a number.
+            where: (B, N) bool, true at the M positions to compute; the network must take it by this name.
 
         Returns:
             (B, N, K) float32, or (M, K) with `where`.
@@ -97,10 +97,12 @@ class Corruption(ABC):
     def bound(
         self, log_p: Tensor, prediction: str, x1: Tensor, x_t: Tensor, alpha: Level, derivative: Level
     ) -> Tensor:
-        """Compute the NELBO (negative evidence lower bound), an upper bound on -log p(x1).
+        """Compute the NELBO (B, N), an upper bound on -log p(x1), in nats per token.
 
-        `log_p` (B, N, K) is a prediction of a denoiser, and `prediction` the denoiser's kind, "leave_one_out"
-        or "posterior". Other arguments, the result (B, N) and the errors are as in `losses.uniform_nelbo`.
+        `log_p` (B, N, K) is a denoiser's prediction of x1, and `prediction` the denoiser's kind,
+        "leave_one_out" or "posterior". x1 are data and x_t noised tokens (B, N); `alpha` is kappa(t) and
+        `derivative` kappa'(t), each (B,) or a number. Raises InputError for an unknown kind, wrong shapes or
+        dtypes.
         """
         nelbo = self.losses["nelbo"]
         is_posterior = checked_choice("prediction", prediction, PREDICTIONS) == "posterior"
@@ -127,8 +129,8 @@ class Corruption(ABC):
     ) -> Tensor:
         """Return samples (B, N), drawn from source states x0 (B, N) by the plan's sampler.
 
-        `generator` draws the random numbers, on the device of x0. Raises InputError if the plan does not fit,
-        or a token is not a symbol.
+        `generator` draws the random numbers, on the device of x0. Raises InputError if the plan's given
+        symbols or labels do not fit x0, or a token is not a symbol.
         """
         sampler, x0 = self.sampler(plan.sampler), as_tokens("x0", x0)
         require_below("x0", x0, self.symbols)
@@ -150,17 +152,18 @@ class Corruption(ABC):
         return getattr(import_module(f"pairflow.flow.{module}"), name)
 
     def rows_at_once(self, length: int) -> int:
-        """Return the number of rows in a batch for rows of N = `length` tokens.
+        """Return how many rows of N = `length` tokens a network should get at once.
 
-        It is a power of two up to 1,024, such that outputs take 512 MiB at most.
+        It is a power of two up to 1,024, such that the outputs (rows, N, K) take 512 MiB at most.
         """
         rows = min(MOST_ROWS, max(1, MOST_BYTES // (8 * length * self.symbols)))
         return 1 << (rows.bit_length() - 1)
 
     def rows_by_position(self, x: Tensor) -> int | None:
-        """Return how many rows of x (B, N) a sampler takes at once to skip positions; None for few symbols.
+        """Return how many rows of x (B, N) a sampler takes at once if it skips positions that cannot change.
 
-        Skipping changes a seed's samples; with few symbols its speed has not been measured.
+        It returns None, for all positions, if there are few symbols: computing only some changes a seed's
+        samples, and with few symbols its speed has not been measured.
         """
         if self.symbols < MANY_SYMBOLS:
             return None
@@ -299,7 +302,7 @@ def interpolate(x0: Tensor, x1: Tensor, kappa: Level, generator: Generator | Non
     Args:
         x0: source tokens (B, N).
         x1: data tokens (B, N).
-        kappa: kappa(t) in [0, 1], (B,) or a number.
+        kappa: the probability kappa(t) in [0, 1], (B,) or a number.
         generator: random numbers, on the device of x1.
 
     Returns:
@@ -316,7 +319,7 @@ def interpolate(x0: Tensor, x1: Tensor, kappa: Level, generator: Generator | Non
 
 
 def _state(x_t: Tensor, kappa: Level) -> tuple[Tensor, Tensor]:
-    """Return x_t as tokens (B, N) int64, and kappa as (B,).
+    """Return the noised tokens x_t as (B, N) int64, and the level kappa, a number or (B,), as (B,).
 
     Raises InputError if shapes or dtypes are wrong.
     """
@@ -364,9 +367,10 @@ CORRUPTIONS: dict[str, type[Corruption]] = {"uniform": Uniform, "absorbing": Abs
 def corruption_of(
     method: str, vocabulary_size: int | None, mask: int | None, pi: Tensor | None = None
 ) -> Corruption:
-    """Return the corruption of a method for K = `vocabulary_size` symbols.
+    """Return the noise of the method with the name `method`, for data of K = `vocabulary_size` symbols.
 
-    With `pi` (N, K) it is noise by frequency. Raises InputError if there is no number of symbols.
+    `mask` is the mask among these symbols, if any. With `pi` (N, K), the probabilities of the symbols at each
+    position, it is noise by frequency. Raises InputError if K is None.
     """
     if vocabulary_size is None:
         raise InputError(f"'{method}' as a discrete flow needs token rows; expected a number of symbols (K)")

@@ -18,19 +18,19 @@ Rows = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 class Coupling(ABC):
-    """Assigns a data row to each source of a batch. Batches are coupled in pools of `count` batches."""
+    """Assigns a data row to each source of a batch; `count` successive batches are coupled together."""
 
     def __init__(self, count: int = 1):
         self.count = count
 
     @abstractmethod
     def __call__(self, batches: Draw, x1: Tensor, sources: Draw, labels: Tensor | None = None) -> Draw:
-        """Return a function that gives the data rows of an iteration, in the order of its sources.
+        """Return a function that assigns to each source of an iteration the number of a data row.
 
         Args:
-            batches: gives the row numbers (B,) of an iteration's batch.
+            batches: a function from an iteration to the row numbers (B,) of its batch.
             x1: all data (M, ...).
-            sources: gives the sources (B, ...) of an iteration.
+            sources: a function from an iteration to its sources (B, ...).
             labels: the class (M,) of each data row. Sources are assigned within classes only: otherwise the
                 sources of a class would no longer follow the distribution that sampling starts from.
 
@@ -47,7 +47,7 @@ class Independent(Coupling):
 
 
 class Assignment(Coupling):
-    """A one-to-one coupling of the sources and the data in a pool of `count` batches."""
+    """A one-to-one coupling of sources and data rows in a pool, which is `count` successive batches."""
 
     @abstractmethod
     def order(self, x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
@@ -110,8 +110,9 @@ def minibatch_ot(x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
 class Semidiscrete(Coupling):
     """Assigns each source to a data row by a semidiscrete coupling.
 
-    `assign` maps each class to a function of sources (S, ...) and their numbers (S,) that returns the row
-    numbers (S,) of their data rows. Without classes the only key is 0.
+    `assign` maps each class of data rows to a function of sources (S, ...) and their numbers (S,) in the
+    training, which select random numbers. It returns the row numbers (S,) of their data rows. Without classes
+    the only key is 0.
     """
 
     def __init__(self, assign: Mapping[int, Rows]):

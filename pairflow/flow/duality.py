@@ -62,12 +62,14 @@ class Transformation:
 
 
 def transform(gamma: ArrayLike, vocabulary_size: int) -> np.ndarray:
-    """Compute T of `Transformation` by adaptive quadrature, with an error of at most 1e-10.
+    """Compute T(gamma) of `Transformation`, the share of data kept at a noise level, to within 1e-10.
 
-    P = 1/K at a/s = 0 is subtracted inside the integral, so that no digits cancel near T = 0. In terms of
-    u = x - a/s:
+    P = 1/K at a/s = 0 is subtracted inside the integral, so that no digits cancel near T = 0. In terms of u =
+    x - a/s, with a/s = exp(-gamma / 2):
 
         T = K / (K - 1) * integral of phi(u) [Phi(u + a/s)^(K-1) - Phi(u)^(K-1)] du
+
+    phi and Phi are the density and the distribution function of a standard normal number.
 
     Args:
         gamma: negative log-SNR, a number or an array.
@@ -98,9 +100,9 @@ def _maximum_cdf(x: np.ndarray | float, vocabulary_size: int) -> np.ndarray:
 class SharedNoise(NamedTuple):
     """The Gaussian noise of token rows, as far as it decides the noised symbols.
 
-    A symbol x1, noised to a onehot(x1) + s eps, becomes the argmax. This is x1 where a/s > `threshold`, else
-    `other`: the symbol with the largest eps except x1. `threshold` is that eps minus the eps at x1. Both are
-    (B, N).
+    A symbol x1, noised to a onehot(x1) + s eps with standard normal eps, becomes the argmax. This is x1 where
+    a/s > `threshold`, else `other`: the symbol with the largest eps except x1. `threshold` is that eps minus
+    the eps at x1. Both are (B, N).
     """
 
     threshold: Tensor
@@ -118,10 +120,11 @@ class SharedNoise(NamedTuple):
 
 
 def shared_noise(x1: Tensor, vocabulary_size: int, generator: Generator | None = None) -> SharedNoise:
-    """Draw the noise of every position, without drawing its K normal numbers.
+    """Draw Gaussian noise for every token of x1, reduced to what decides the noised symbol at any level.
 
-    The maximum of K - 1 normal numbers is Phi^-1(U^(1/(K-1))), and its symbol is independent of its value.
-    It is computed as -Phi^-1(q) with q = 1 - U^(1/(K-1)), which keeps its digits where q is near 0.
+    The K normal numbers of a token are not drawn. The maximum of K - 1 of them is Phi^-1(U^(1/(K-1))), and
+    its symbol is independent of its value. It is computed as -Phi^-1(q) with q = 1 - U^(1/(K-1)), which keeps
+    its digits where q is near 0.
 
     Args:
         x1: data tokens (B, N).

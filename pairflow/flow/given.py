@@ -20,10 +20,10 @@ def given_start(settings: DemandSettings) -> tuple[str | None, str]:
 
 
 def given_row(option: str, lead: list[int], tokens: list[int], length: int, room: int) -> Tensor:
-    """Return a row (N,), N = `length`, that begins with `lead` and then `tokens`, and is FREE after them.
+    """Return a row (N,), N = `length`, with `lead`, then `tokens`, and FREE (-1) in the rest.
 
-    Raises InputError, which begins with `option`, if there are more than `room` tokens, or if they are all
-    FREE.
+    `lead` are tokens that begin every row, `tokens` the user's, FREE at open positions. Raises InputError,
+    which begins with the `option` that gave them, if there are more than `room` tokens, or all are FREE.
     """
     if len(tokens) > room:
         raise InputError(f"{option}: too long ({len(tokens)} tokens, limit {room})")

@@ -53,9 +53,10 @@ class Grammar:
         return self.classes.to(p.device)
 
     def _masked(self, p: Tensor, classes: Tensor, possible: Tensor) -> Tensor:
-        """Return p (B, N, K) with 0 for all symbols whose class is not the one in `classes` (B, N).
+        """Return p (B, N, K) with 0 for all symbols of other classes than `classes` (B, N) has there.
 
-        Rows that are not `possible` (B,) stay as they are.
+        Rows that are not `possible` (B,) bool, because no accepted row has a positive weight, stay as they
+        are.
         """
         others = (self._classes(p) != classes[..., None]) & possible[:, None, None]
         return p.masked_fill(others, 0)
@@ -63,9 +64,11 @@ class Grammar:
     def _path(
         self, weights: Tensor, generator: Generator | None = None, greedy: bool = False
     ) -> tuple[Tensor, Tensor]:
-        """Draw the classes (B, N) of accepted rows by weights (B, N, C), or the likeliest ones if `greedy`.
+        """Draw the classes (B, N) of the symbols of accepted rows, or return the likeliest ones if `greedy`.
 
-        Also returns for each row (B,) whether the weights allow any accepted row.
+        The weight of a row is the product of the weights of its symbols' classes, which are (B, N, C). Also
+        returns for each row (B,) whether any accepted row has a positive weight; if not, its classes mean
+        nothing.
         """
         following = self.following.to(weights.device)
         allowed, after = following >= 0, following.clamp(min=0)

@@ -36,10 +36,10 @@ def uniform_nelbo(
     checkpointing, to save memory. The result is the same, bit for bit.
 
     Args:
-        log_probabilities: log x_theta, (B, N, K).
+        log_probabilities: log x_theta (B, N, K), the network's prediction of x1.
         x1: data tokens (B, N).
         x_t: noised tokens (B, N).
-        alpha: kappa(t) in (0, 1), (B,) or a number.
+        alpha: kappa(t) in (0, 1), the probability that a position holds its data symbol, (B,) or a number.
         alpha_derivative: kappa'(t), (B,) or a number.
 
     Returns:
@@ -54,14 +54,15 @@ def uniform_nelbo(
 def frequency_nelbo(
     log_probabilities: Tensor, x1: Tensor, x_t: Tensor, alpha: Level, alpha_derivative: Level, pi: Tensor
 ) -> Tensor:
-    """Compute the continuous-time NELBO of noise by frequency, as `uniform_nelbo` does of uniform noise.
+    """Compute the continuous-time NELBO of noise by frequency (B, N), like `uniform_nelbo`, in nats.
 
         kappa' pi_i / alpha * sum_j [a_j log(a_j / b_j) - a_j + b_j]
 
     with a_j = xbar_j / xbar_i, b_j = q_j / q_i, i = x_t, xbar = alpha onehot(x1) + (1 - alpha) pi and q =
-    alpha x_theta + (1 - alpha) pi. `pi` (N, K) has the probabilities of the noise's symbols, which are
-    positive. The other arguments, the result and the errors are as in `uniform_nelbo`. See docs/method.md,
-    "Noise by frequency".
+    alpha x_theta + (1 - alpha) pi. `log_probabilities` are log x_theta (B, N, K), the network's prediction of
+    x1; x1 are data and x_t noised tokens (B, N); alpha is kappa(t) and `alpha_derivative` kappa'(t), each
+    (B,) or a number; `pi` (N, K) has the positive probabilities of the noise's symbols. Raises InputError if
+    shapes or dtypes are wrong. See docs/method.md, "Noise by frequency".
     """
     nelbo = partial(_frequency_nelbo, pi=pi.to(log_probabilities))
     return _by_rows(nelbo, log_probabilities, x1, x_t, alpha, alpha_derivative)
@@ -75,9 +76,10 @@ def _by_rows(
     alpha: Level,
     alpha_derivative: Level,
 ) -> Tensor:
-    """Check the arguments of a NELBO, and compute it by `nelbo`, a few rows at a time if it is large.
+    """Check the arguments of a NELBO, and compute it (B, N) by `nelbo`, a few rows at a time if it is large.
 
-    `nelbo` takes the arguments with levels (B, 1), and returns (B, N).
+    The arguments are as in `uniform_nelbo`. `nelbo` takes them with `alpha` and `alpha_derivative` as (B, 1),
+    and returns (B, N). Raises InputError if shapes or dtypes are wrong.
     """
     batch, shape = len(log_probabilities), log_probabilities.shape[:-1]
     x1, x_t = as_tokens("x1", x1, shape), as_tokens("x_t", x_t, shape)
@@ -97,9 +99,10 @@ def _by_rows(
 def _uniform_nelbo(
     log_probabilities: Tensor, x1: Tensor, x_t: Tensor, alpha: Tensor, slope: Tensor
 ) -> Tensor:
-    """Compute `uniform_nelbo` for alpha and its derivative `slope`, both (B, 1).
+    """Compute the NELBO (B, N) of `uniform_nelbo` for alpha and its derivative `slope`, both (B, 1).
 
-    a_j has one value, u, for all j except x1, so only sum_j log q_j and q at x1 and at x_t matter.
+    In its formula a_j has one value, u, for all j except x1, so only sum_j log q_j and q at x1 and at x_t
+    matter.
     """
     vocabulary_size = log_probabilities.shape[-1]
     scale = vocabulary_size * alpha
@@ -127,7 +130,7 @@ def _frequency_nelbo(
 ) -> Tensor:
     """Compute `frequency_nelbo` for alpha and its derivative `slope`, both (B, 1).
 
-    With X = xbar / pi and Q = q / pi it is
+    With X = xbar / pi and Q = q / pi, of xbar and q in its formula, and i = x_t it is
 
         slope / alpha * [(sum_j pi_j X_j log(X_j / Q_j) - log(X_i / Q_i)) / X_i + 1 / Q_i - 1 / X_i]
 
@@ -152,24 +155,27 @@ def _frequency_nelbo(
 def absorbing_nelbo(
     log_probabilities: Tensor, x1: Tensor, x_t: Tensor, alpha: Level, alpha_derivative: Level
 ) -> Tensor:
-    """Compute the continuous-time NELBO of absorbing-state diffusion (MDLM, Sahoo et al. 2024).
+    """Compute the continuous-time NELBO of absorbing-state diffusion (MDLM, Sahoo et al. 2024), in nats.
 
         kappa' / (1 - kappa) * (-log x_theta[x1])
 
     at masked positions. At positions without a mask it is 0, because MDLM's SUBS parameterisation copies x_t
     there. It is minimised by the posterior p(x1^i | x_t); its mean is then the entropy of the data.
 
-    Args, Returns and Raises are as in `uniform_nelbo`.
+    `log_probabilities` are log x_theta (B, N, K), the network's prediction of x1; x1 are data tokens (B, N);
+    alpha is kappa(t) and `alpha_derivative` kappa'(t), each (B,) or a number. x_t is not used. Returns
+    (B, N). Raises InputError if shapes or dtypes are wrong.
     """
     weight = per_row(alpha_derivative, log_probabilities) / (1 - per_row(alpha, log_probabilities))
     return weight * cross_entropy(log_probabilities, x1)
 
 
 def cross_entropy(log_probabilities: Tensor, x1: Tensor, *_noising: Level) -> Tensor:
-    """Return -log x_theta[x1], the loss of discrete flow matching (Gat et al. 2024), for any noise.
+    """Return -log x_theta[x1] (B, N), the loss of discrete flow matching (Gat et al. 2024), for any noise.
 
-    It is minimised by the posterior p(x1^i | x_t), the p_1|t of the closed forms. Args, Returns and Raises
-    are as in `uniform_nelbo`; x_t and the noise levels are ignored.
+    x_theta is the network's distribution over x1, with log-probabilities (B, N, K); x1 are data tokens (B,
+    N). The posterior p(x1^i | x_t), the p_1|t of the closed forms, minimises the loss. Further arguments are
+    ignored. Raises InputError if shapes or dtypes are wrong.
     """
     x1 = as_tokens("x1", x1, log_probabilities.shape[:-1])
     return -log_probabilities.gather(-1, x1[..., None])[..., 0]

@@ -33,7 +33,7 @@ class SamplingPlan:
             and 1 is the conditional network; each calls only one denoiser. See `Sampler.transition`.
         given: fixed symbols (N,), or (B, N) of each row, -1 (FREE) where a position is sampled.
         labels: what a conditional network is asked for, (B, ...), or one integer () for all rows.
-        grammar: which rows fit together: the last update and the greedy tail make no other ones.
+        grammar: an automaton of the allowed rows: the last update and the greedy tail make no other ones.
         schedule: kappa(t). If it starts at more than 1e-3, x0 are partly noised data.
 
     Raises:
@@ -66,9 +66,10 @@ class SamplingPlan:
         return torch.linspace(0, LAST_TIME, self.steps + 1, dtype=torch.float64).tolist()
 
     def fit(self, x0: Tensor) -> "SamplingPlan":
-        """Return the plan with `given` and `labels` on the device of x0 (B, N).
+        """Return the plan with its `given` symbols and `labels` on the device of x0 (B, N).
 
-        Raises InputError if their shapes or dtypes do not fit.
+        Raises InputError if they are not integers of a shape that fits x0, or are real labels for another
+        number of rows.
         """
         given, labels = self.given, self.labels
         if given is not None:

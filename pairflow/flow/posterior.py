@@ -28,9 +28,10 @@ def ancestral_posterior(
     Args:
         probabilities: x, the leave-one-out distribution over x1, (B, N, K).
         x_t: tokens (B, N).
-        alpha_t: kappa at the current time, (B,) or a number.
+        alpha_t: kappa at the current time, the probability that a position holds its data symbol, (B,) or a
+            number.
         alpha_s: kappa after the step, (B,) or a number, positive and at least alpha_t.
-        pi: the noise (N, K), or None.
+        pi: the probabilities (N, K) of the noise's symbols; None if all are 1 / K.
 
     Returns:
         q(x_s), (B, N, K) float64.
@@ -55,16 +56,17 @@ def ancestral_posterior(
 def leave_one_out_to_posterior(
     log_probabilities: Tensor, x_t: Tensor, alpha: Level, pi: Tensor | None = None
 ) -> Tensor:
-    """Convert a leave-one-out to p(x1^i | x_t): post(x) ~ loo(x) (1 - alpha + K alpha [x = x_t^i]).
+    """Convert a leave-one-out prediction to the posterior p(x1^i | x_t).
 
-    With pi, K becomes 1 / pi(x_t). For independent noise this is Bayes' rule (arXiv 2605.22765). It is exact
-    for what the NELBO learns from any coupling.
+    post(x) is proportional to loo(x) (1 - alpha + K alpha [x = x_t^i]). With pi, K becomes 1 / pi(x_t). For
+    independent noise this is Bayes' rule (arXiv 2605.22765). It is exact for what the NELBO learns from any
+    coupling.
 
     Args:
         log_probabilities: log loo, (B, N, K).
         x_t: tokens (B, N).
-        alpha: kappa, (B,) or a number, less than 1.
-        pi: the noise (N, K), or None.
+        alpha: kappa, the probability that a position holds its data symbol, (B,) or a number, less than 1.
+        pi: the probabilities (N, K) of the noise's symbols; None if all are 1 / K.
 
     Returns:
         Normalised log-probabilities (B, N, K).
@@ -80,8 +82,10 @@ def posterior_to_leave_one_out(
 ) -> Tensor:
     """Convert the posterior p(x1^i | x_t) to the leave-one-out, which does not see the symbol at position i.
 
-    This is the inverse of `leave_one_out_to_posterior`. Arguments and errors are the same, but for
-    `log_probabilities`, which are of the posterior. Returns normalised log-probabilities (B, N, K).
+    This is the inverse of `leave_one_out_to_posterior`: `log_probabilities` (B, N, K) are of the posterior,
+    x_t are tokens (B, N), alpha is kappa (less than 1), and `pi` (N, K) has the probabilities of the noise's
+    symbols, or is None if they are 1 / K. Returns normalised log-probabilities (B, N, K). Raises InputError
+    if shapes or dtypes are wrong.
     """
     return F.log_softmax(log_probabilities - _log_likelihood(log_probabilities, x_t, alpha, pi), dim=-1)
 

@@ -45,8 +45,8 @@ class Sampler:
             alpha = kappa at the times t and s.
         takes: the kind of denoiser that `update` needs, "leave_one_out" or "posterior".
         guides_symbols: whether guidance combines the denoisers' probabilities instead of the laws of x_s.
-        leaves: the probability with which a position is drawn again in a step from alpha_t to alpha_s; then
-            its law is that of a step to alpha_s = 1. None if the prediction decides.
+        leaves: a function from alpha_t and alpha_s to the probability that a step draws a position again, by
+            the law of a step to alpha_s = 1. None if the probability depends on the prediction.
         mask: the only symbol that an update changes, or None if it changes any.
         pi: the probabilities (N, K) of the noise's symbols, which `update` then also takes by this name; None
             if the noise is uniform, or masks.
@@ -85,7 +85,7 @@ class Sampler:
             Tokens (B, N).
 
         Raises:
-            InputError: if an argument does not fit.
+            InputError: if shapes or dtypes are wrong, or there is guidance without `unconditional`.
         """
         x = as_tokens("x0", x0)
         plan = plan.fit(x)
@@ -171,7 +171,11 @@ class Sampler:
         return plan.grammar.draw(_fixed(law, plan.given), generator).view_as(x_t)
 
     def mode(self, log_p: Tensor, plan: SamplingPlan, unconditional: Tensor | None = None) -> Tensor:
-        """Return the greedy tail, the most likely symbols (B, N). Arguments are as in `step`."""
+        """Return the greedy tail: the most likely symbols (B, N) by the tempered, guided predictions.
+
+        `log_p` (B, N, K) are a denoiser's log-probabilities of x1, `unconditional` the same without labels.
+        Raises InputError if `plan` has guidance and these are missing.
+        """
         predictions = _factors(log_p, unconditional, plan.guidance)
         factors = [tempered(log_p, plan.temperature) for log_p in predictions]
         law = _power_law(factors, plan.guidance)
@@ -194,9 +198,12 @@ class Sampler:
         tail takes the mode of the combined predictions.
 
         Args:
-            x_t: as in `step`, as are `t`, `s` and `plan`.
-            predictions: log-probabilities (B, N, K), and for guidance also those without labels. The list is
-                emptied.
+            x_t: tokens (B, N) at the time t.
+            predictions: a denoiser's log-probabilities (B, N, K) of x1, and for guidance also those without
+                labels. The list is emptied.
+            t: the time of x_t, in [0, 1).
+            s: the time of x_s, more than t, up to 1.
+            plan: the prediction, conversion, temperature, guidance and schedule.
         """
         alpha_t, alpha_s = plan.schedule.kappa(t), plan.schedule.kappa(s)
         update = self.update if self.pi is None else partial(self.update, pi=self.pi)
@@ -206,7 +213,7 @@ class Sampler:
         return _combine((update(p, x_t, alpha_t, alpha_s) for p in predicted), plan.guidance)
 
     def _predict(self, log_p: Tensor, x_t: Tensor, alpha_t: float, plan: SamplingPlan) -> Tensor:
-        """Return the prediction `log_p` (B, N, K) as tempered probabilities (float64) of the kind `takes`."""
+        """Return `log_p` (B, N, K) as tempered float64 probabilities of the denoiser's kind `self.takes`."""
         # The temperature acts on the network's logits, so it comes before any conversion.
         log_p = tempered(log_p, plan.temperature).double()
         if plan.conversion == "exact" and plan.prediction != self.takes:
@@ -217,7 +224,7 @@ class Sampler:
         """Return which positions (B, N) bool an update of x may change; None, if `rows` is None, for all.
 
         Fixed symbols of `given` cannot change, and of a sampler of masks only masks can; but if `whole`, all
-        are true.
+        entries are true.
         """
         if rows is None:
             return None
@@ -236,10 +243,10 @@ def leaving(alpha_t: float, alpha_s: float) -> float:
 def euler_update(
     probabilities: Tensor, x_t: Tensor, alpha_t: float, alpha_s: float, pi: Tensor | None = None
 ) -> Tensor:
-    """Return the probabilities (B, N, K) of the next state by an Euler step: onehot(x_t) + step * v.
+    """Return the law (B, N, K) of x_s after an Euler step: l * probabilities + (1 - l) * onehot(x_t).
 
-    The velocity v is kappa' / (1 - kappa) (probabilities - onehot(x_t)). It is the same for every noise, so
-    `pi` is not used.
+    l = (alpha_s - alpha_t) / (1 - alpha_t) is the step times kappa' / (1 - kappa), and `probabilities` (B, N,
+    K) are of x1. The law is the same for every noise, so `pi` is not used.
     """
     leave = leaving(alpha_t, alpha_s)
     q = leave * probabilities
@@ -322,8 +329,8 @@ def _denoise(denoise: Denoiser, x: Tensor, alpha: float, where: Tensor | None = 
 def _at(x: Tensor, where: Tensor | None, rows: int | None, symbols: Callable[..., Tensor]) -> Tensor:
     """Return x (B, N) with new symbols at the true positions of `where` (B, N), `rows` rows at a time.
 
-    `symbols(part)` computes those (1, m) for the m true positions of a part of `where`. If `where` is None,
-    return symbols(None), the whole new state.
+    `symbols(part)` computes the new symbols (1, m) for the m true positions of `part`, which is `where` in
+    some rows and false in the others. If `where` is None, return symbols(None), the whole new state.
     """
     if where is None:
         return symbols(None)
@@ -337,9 +344,10 @@ def _at(x: Tensor, where: Tensor | None, rows: int | None, symbols: Callable[...
 
 
 def _factors(conditional: Factor, unconditional: Factor | None, guidance: float) -> list[Factor]:
-    """Return the denoisers, or the predictions, whose exponent in the guided transition is not 0.
+    """Return [conditional], [unconditional] or both: the factors whose exponent is not 0.
 
-    Raises InputError if guidance is not 1 and there is no unconditional one.
+    The two are denoisers, or their predictions. In the guided law their exponents are gamma = `guidance` and
+    1 - gamma. Raises InputError if gamma is not 1 and `unconditional` is None.
     """
     # No factor has the exponent 0, so that the weights 0 and 1 sample as without guidance, to the bit.
     if guidance == 1:
@@ -358,9 +366,10 @@ def _combine(probabilities: Iterable[Tensor], guidance: float) -> Tensor:
 
 
 def _power_law(factors: list[Tensor], guidance: float) -> Tensor:
-    """Return gamma log p + (1 - gamma) log q of the factors log p and log q (B, N, K), or the only factor.
+    """Return gamma log p + (1 - gamma) log q for `factors` log p and log q (B, N, K), or the only factor.
 
-    It is -inf wherever a factor with a positive weight is -inf.
+    gamma is `guidance`. The result is not normalised, and -inf wherever a factor with a positive weight is
+    -inf.
     """
     if len(factors) == 1:
         return factors[0]

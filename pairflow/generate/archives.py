@@ -18,10 +18,11 @@ _WEB = ("http://", "https://")
 
 
 def locate(model: str | Path) -> tuple[Path, Path | None]:
-    """Return the folder of a model, and the temporary folder that contains it, or None.
+    """Return the folder of a model, and the temporary folder that contains it, or None if there is none.
 
     `model` is a folder, the name of a model that comes with pairflow, a ZIP archive of a folder, the address
-    of such an archive, which is downloaded once, or hf:owner/name on the Hugging Face Hub.
+    of such an archive, which is downloaded once, or hf:owner/name on the Hugging Face Hub. Raises InputError
+    if there is no such model.
     """
     if isinstance(model, str) and model.startswith("hf:"):
         from pairflow.generate import hub
@@ -63,7 +64,7 @@ def _link(files: Path, name: str) -> tuple[Path, Path]:
 
 
 def unpack(archive: Path) -> tuple[Path, Path]:
-    """Unpack the FILES next to the only model.json of a ZIP archive into a temporary folder.
+    """Unpack a model from a ZIP archive into a temporary folder: its model.json and the FILES beside it.
 
     Returns the folder of the model and the temporary folder that contains it. Nothing else is unpacked, and
     no path of the archive is used, so that none leads out of the folder. Raises InputError if the archive is

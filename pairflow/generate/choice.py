@@ -66,13 +66,17 @@ class ModelChoice(NamedTuple):
 def choose(folder: Path, nfe: int | None, scores: bool = False) -> ModelChoice:
     """Return the model in `folder`, or the best model of the finished experiment in `folder`.
 
-    The best model of an experiment is the `best_run` of its leading evaluation, by the first metric of
-    `OnDemand.chosen_by` that was measured; with `nfe`, the best method at that number of steps, if it was
-    evaluated. A single model gets the settings in its file MEASURED. With `scores`, the model is to score
-    rows, and needs no number of steps.
+    An experiment is judged by its leading evaluation (the one named main, if there is one) and by the first
+    metric that its kind of data ranks models by (`OnDemand.chosen_by`) and that was measured. With `nfe`, the
+    method with the best mean at that number of steps is taken. If `nfe` is None or was not evaluated, it is
+    the method with the fewest steps whose mean is within 1 % of the best; `nfe`, if given, stays the number
+    of steps.
 
-    Raises InputError if the kind of data does not support samples on demand, if `nfe` is needed but missing,
-    or if the experiment has no such metric.
+    A single model is sampled as it was measured, by its file MEASURED; without this file `nfe` is needed.
+    With `scores`, the model is to score rows, and needs no number of steps.
+
+    Raises InputError if the kind of data does not support samples on demand (or, with `scores`, scores), if
+    `nfe` is needed but missing, or if the experiment has no such metric.
     """
     kind, metrics = kind_in(folder), folder / "metrics.parquet"
     if scores and not kind.scoring:
@@ -150,7 +154,10 @@ def _content(path: Path) -> Json:
 
 
 def not_on_demand(folder: Path, kind: AnyKind) -> InputError:
-    """Return the error for a model or an experiment whose kind of data does not support samples on demand."""
+    """Return the error for the model or the experiment in `folder`, which gives no samples on demand.
+
+    If its `kind` of data supports them, the model is of a continuous flow. The error names options that work.
+    """
     if kind.delivery:
         use = "use --solver euler --samples 100 --trials 1"
         return InputError(

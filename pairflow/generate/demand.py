@@ -37,8 +37,8 @@ class SampleStream:
     `folder` may also be a finished experiment: its metrics then choose the model, and the number of steps if
     the settings have none. The samples are a function of the model, the settings and the kind of device; a
     smaller count gives the first samples of a larger one. Raises TooFewAccepted if the last 20,000 samples
-    were all rejected, or at least 500 in the first 45 seconds. `inputs` are the files that are read, and
-    `delivery` decodes, filters and counts all samples.
+    were all rejected, or at least 500 in the first 45 seconds. `inputs` are the files that no output may
+    replace, and `delivery` decodes, filters and counts all samples.
 
         for smiles in SampleStream("models/pairflow", DemandSettings(count=100, nfe=4, unique=True)): ...
 
@@ -83,7 +83,7 @@ class SampleStream:
                 raise TooFewAccepted(f"none of the {which} was {self.delivery.explain()}")
 
     def _strings(self) -> Iterator[str]:
-        """Return an endless stream of decoded samples."""
+        """Return an endless stream of decoded samples; variants of seeds, if the settings ask for them."""
         model, delivery, settings, nfe = self.model, self.delivery, self.settings, self.choice.nfe
         if delivery.seeds is None:
             return map(delivery.decode, model.rows_without_end(settings, nfe, delivery.given))
@@ -94,8 +94,7 @@ class SampleStream:
 def _require_deliverable(delivery: OnDemand, rows: str, folder: Path, settings: DemandSettings) -> None:
     """Raise InputError if `settings` has a setting that the kind of data does not support on demand.
 
-    `delivery` is this kind's; `rows` says in the message what the model in `folder` makes, such as
-    "molecules".
+    `delivery` belongs to this kind, and `rows` says what the model in `folder` makes, such as "molecules".
     """
     fields = type(settings).model_fields.items()
     given = (name for name, field in fields if getattr(settings, name) != field.default)

@@ -22,7 +22,7 @@ _LOG_IN = "log in by `hf auth login`, or set HF_TOKEN"
 
 
 def download(address: str, patterns: tuple[str, ...]) -> Path:
-    """Download the files of a model that match a pattern; return their folder in the hub's cache.
+    """Download the files of a model that match one of `patterns`; return their folder in the hub's cache.
 
     `address` is hf:owner/name or hf:owner/name@revision. Raises InputError if there is no such model, or if
     the hub cannot be reached or refuses it.
@@ -37,7 +37,11 @@ def download(address: str, patterns: tuple[str, ...]) -> Path:
 
 
 def upload(folder: Path, model: Model, name: str, private: bool, token: str | None) -> str:
-    """Upload the files in a folder, with a card if there is none, and return the address of their page."""
+    """Upload the files in `folder`, with a card of `model` if there is none, to the repository `name`.
+
+    Returns the address of its page. Raises InputError unless `name` is owner/name and the hub takes the
+    files.
+    """
     if not _ADDRESS.fullmatch(f"{PREFIX}{name}") or "@" in name:
         raise InputError(f"name: expected owner/name, found {name!r:.200}")
     if not (folder / CARD).exists():
@@ -53,7 +57,7 @@ def upload(folder: Path, model: Model, name: str, private: bool, token: str | No
 
 
 def card(model: Model, name: str) -> str:
-    """Return the text of a card: what a model makes, how it was measured, and how to load it."""
+    """Return the README.md of a model: what it makes, how it was measured, how to load it as `name`."""
     rows, network = kind_in(model.folder).rows, model.network_settings["name"]
     symbols = "" if model.vocabulary_size is None else f", K = {model.vocabulary_size:,} symbols"
     measured = measured_at(model.folder)
@@ -97,7 +101,7 @@ def _endpoint() -> str | None:
 
 @contextmanager
 def _one_line_errors(address: str) -> Iterator[None]:
-    """Raise InputError in place of the errors of the hub and of the network, which depend on its version."""
+    """Turn errors of the hub or the connection in the block into an InputError of one line on `address`."""
     with named_extras():
         from huggingface_hub import errors
     reasons = {

@@ -77,7 +77,7 @@ class LoadedModel:
     """A trained model; `pairflow.load` makes it.
 
     Attributes:
-        model: all facts about the model, such as `model.length` and `model.vocabulary_size`.
+        model: its settings, sizes and metadata, such as `model.length` and `model.vocabulary_size`.
         network: its network, with averaged weights, in evaluation mode.
         nfe: the number of steps at which it was measured, and at which it samples by default; None if its
             folder does not say.
@@ -291,10 +291,10 @@ class LoadedModel:
         return self.model
 
     def _states(self, name: str, states: ArrayLike) -> Tensor:
-        """Check the token rows `states`, and return them as int64 (B, N) on the CPU.
+        """Check the token rows `states`, (B, N) or one row (N,), and return them as int64 (B, N) on the CPU.
 
-        `name` is the argument that has them. The argument `given` may also contain FREE. Raises InputError
-        otherwise.
+        `name` is the argument that has them; only in `given` may they contain FREE (-1). Raises InputError if
+        they are not rows of the model's symbols.
         """
         model, rows = self._discrete(name), np.atleast_2d(as_array(states, name))
         free = np.zeros(rows.shape, bool)
@@ -308,7 +308,7 @@ class LoadedModel:
 
 
 def _predict(model: DiscreteModel, x_t: Tensor, kappa: Tensor) -> Tensor:
-    """Return the model's log-probabilities (B, N, K) of x1, for `LoadedModel.denoiser`."""
+    """Return the model's log-probabilities (B, N, K) of x1 at x_t (B, N) and kappa, checking these two."""
     x_t = as_tokens("x_t", x_t)
     require_shape("x_t", x_t, (len(x_t), model.length))
     require_below("x_t", x_t, model.corruption.symbols)

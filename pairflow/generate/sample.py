@@ -22,7 +22,7 @@ class Trials(NamedTuple):
     """How the samples of a model's trials are drawn.
 
     Attributes:
-        kind: the kind of the table of samples, for its metadata.
+        kind: what the table of samples contains, "samples" or "vector samples", for its metadata.
         calls: network evaluations per sample.
         draw: a function of (trial, first row, number of rows) that draws a batch (rows, ...).
         columns: a function of the joined batches that returns the columns of the table.

@@ -27,9 +27,10 @@ from pairflow.training.model import DiscreteModel
 
 
 class Scorer:
-    """Scores rows with the model in `folder`, or with the best model of the finished experiment there.
+    """Scores rows, by an upper bound on -log p, with a model or the best model of a finished experiment.
 
-    `inputs` are the files that are read; `noun` names a row, such as "molecule".
+    `folder` contains either. `inputs` are files that the table of scores may not replace: the model's, and
+    the user's data file. `noun` names a row, such as "molecule".
 
         scorer = Scorer("models/pairflow", ScoreSettings(draws=256))
         table = scorer.score(scorer.read(Path("molecules.smi")))
@@ -45,9 +46,10 @@ class Scorer:
         self.noun = self.rows.noun
 
     def read(self, path: Path, column: str | None = None) -> list[Candidate]:
-        """Return the rows of a file; without `column` the column of a table is found.
+        """Return the rows of a file, each with its tokens, or the reason why it has none.
 
-        Raises InputError if the file cannot be read, or if none of its rows can be scored.
+        `column` names the column of a table; by default it is found. Raises InputError if the file cannot be
+        read, or if none of its rows can be scored.
         """
         rows = list(self.rows.read(path, column))
         if all(row.tokens is None for row in rows):
@@ -56,9 +58,10 @@ class Scorer:
         return rows
 
     def score(self, rows: list[Candidate], quiet: bool = True) -> pd.DataFrame:
-        """Return a table of scores with a line for each of `rows`, in order.
+        """Return a table of the bounds on -log p, with a line for each of `rows`, in order.
 
-        A row that cannot be scored has a `reason` in place of numbers.
+        The columns are the row's line, name and text, then what `score_row` gives. A row that cannot be
+        scored has a `reason` in place of numbers. `quiet` hides the progress bar.
         """
         padding = self.rows.padding
         with bar(rows, total=len(rows), unit=f" {self.noun}s", quiet=quiet) as candidates:
@@ -87,7 +90,7 @@ class Scorer:
         return table
 
     def require_like(self, other: "Scorer") -> None:
-        """Raise InputError unless both models write rows in the same way, so that their bounds compare."""
+        """Raise InputError unless both models write rows alike (noun, notation), so that bounds compare."""
         ours, theirs = ((judge.noun, judge.rows.notation) for judge in (self, other))
         if ours != theirs:
             given, expected = (
@@ -164,7 +167,7 @@ def write_scores(
 
 
 def _summary(table: pd.DataFrame, noun: str) -> str:
-    """Return a sentence on the scores, and on the reasons why rows have none; `noun` names a row."""
+    """Return a sentence on the scores in `table`, and on why rows have none; `noun` names a row."""
     scored, reasons = table.dropna(subset="nll_bound"), Counter(table.reason[table.reason != ""])
     text = (
         f"{len(scored):,} {noun}s: -log p is at most {scored.nll_bound.mean():.2f} nats on average "

@@ -17,10 +17,11 @@ from pairflow.training.objectives import random_generator
 def vary(
     model: DiscreteModel, plan: SamplingPlan, rows: Tensor, noise: float, seed: int, *stream: str | int
 ) -> Tensor:
-    """Draw variants (B, N) of `rows` (B, N), on the CPU: noise them partly, and denoise them by the plan.
+    """Draw variants (B, N) of token `rows` (B, N), on the CPU: noise them partly, then denoise them.
 
-    A share `noise` of all positions, on average, is replaced by source symbols. The plan's greedy tail is
-    left out. All random numbers are a function of the seed and the `stream`, the name of the random numbers.
+    A share `noise` of all positions, on average, is replaced by symbols of the noise. The plan's schedule is
+    replaced, and its greedy tail left out. All random numbers are a function of the seed and the `stream`,
+    the name of the random numbers.
     """
     generator, rows = random_generator(model.device, seed, *stream), rows.to(model.device)
     source = model.corruption.source(tuple(rows.shape), generator, model.device)
@@ -40,10 +41,11 @@ def vary_without_end(
     noises: Sequence[float],
     given: Tensor | None = None,
 ) -> Iterator[tuple[list[int], int, float]]:
-    """Yield an endless stream of variants of data rows, the `seeds` (S, N), by `vary`.
+    """Yield an endless stream of variants, drawn by `vary`, of the data rows `seeds` (S, N).
 
-    It cycles through the seeds and the shares of noise, `noises`. Each item is (variant, row number of its
-    seed in `seeds`, share of noise). `given` has the symbols (N,) that all variants keep, if any.
+    It cycles through the seeds and through `noises`, the shares of positions to noise. Each item is (variant,
+    row number of its seed in `seeds`, share). `given` has the symbols (N,) that all variants keep, -1 where
+    they keep none.
     """
     order = torch.arange(len(seeds)).repeat(max(1, FIRST_ROWS // (len(seeds) * len(noises))))
     for batch in count():

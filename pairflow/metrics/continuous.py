@@ -73,7 +73,7 @@ def _nearest_squares(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _samples(a: ArrayLike, b: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Return both samples as rows of float64 numbers; InputError for different numbers of columns."""
+    """Return both samples as float64 (A, d), (B, d); InputError unless they are finite numbers of one d."""
     a, b = (checked_points(points, name).astype(np.float64) for points, name in ((a, "a"), (b, "b")))
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
         raise InputError(

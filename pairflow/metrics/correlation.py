@@ -17,7 +17,7 @@ _CHUNK = 1 << 22  # tokens in memory at once
 
 
 def total_correlation(samples: ArrayLike) -> np.ndarray:
-    """Return the total correlation of the R samples of each source state.
+    """Return the total correlation between the N positions of samples, for each source state.
 
     Args:
         samples: integers (S, R, N): R samples from each of S source states.
@@ -64,10 +64,11 @@ def data_total_correlation(tokens: ArrayLike, samples: int, groups: int, seed: i
 
 
 def describe(values: np.ndarray, of_data: np.ndarray) -> dict[str, float]:
-    """Return metrics in bits of total correlations of a model (S,), and of the data, `of_data` (groups,).
+    """Return metrics of a model's total correlations, `values` (S,) by source state, and the data's, in bits.
 
-    - `total_correlation`: the mean, and `total_correlation_se`: its standard error over the source states.
-    - `total_correlation_ceiling`: the mean over the groups of data rows.
+    - `total_correlation`: the mean of `values`, and `total_correlation_se`: its standard error over the
+      source states.
+    - `total_correlation_ceiling`: the mean of `of_data` (groups,), one for each group of data rows.
     """
     return {
         "total_correlation": float(values.mean()),

@@ -103,6 +103,8 @@ def diagnose_points(
     - `reached`: the share of data points at which a trajectory ends. `target` (M,) has the row number of the
       data point of each trajectory.
     - `moved`: the mean of `moved` (M,), the distances from trajectories' ends to their data points.
+
+    The last two are measured only if both `target` and `moved` are given.
     """
     squares = np.square(x1, dtype=np.float64).sum(axis=1).mean()
     values = {

@@ -42,11 +42,11 @@ class Measurement:
     """Metric rows and their metadata, to be written.
 
     Attributes:
-        rows: the metric rows.
+        rows: the metric rows, dicts with the keys `metric`, `value` and others.
         vocabulary: the hash of the vocabulary.
         inputs: hashes of the input files.
-        sampling: the parameters of the samples; empty for real rows.
-        parameters: additional parameters.
+        sampling: the parameters with which the samples were drawn; empty for real rows.
+        parameters: additional parameters for the metadata.
         histograms: histograms of properties, for kinds of data that have them.
     """
 
@@ -60,10 +60,10 @@ class Measurement:
     def write(
         self, files: Mapping[str, Path], settings: Settings, evaluation: str, provenance: Provenance
     ) -> None:
-        """Write the metric rows to files["metrics"] and any histograms to files["properties"].
+        """Write the metric rows to files["metrics"] and histograms, if any, to files["properties"].
 
-        All is written or nothing. `settings` and the name of the `evaluation` go into metadata and columns;
-        `provenance` is written beside the metrics.
+        Both are written or neither. The measurement's `settings` and the name of the `evaluation` go
+        into metadata and columns; `provenance` is written beside the metrics.
         """
         dumped = settings.model_dump(mode="json")
         parameters = {**self.sampling, **dumped, **self.parameters}
@@ -83,7 +83,10 @@ class Measurement:
 
 @dataclass(frozen=True)
 class RealRows:
-    """The training rows (M, N) and the held-out rows (V, N) with which samples are compared."""
+    """The training rows (M, N) and the held-out rows (V, N) with which samples are compared.
+
+    `path` and `metadata` belong to the training rows; `inputs` has the hashes of both files.
+    """
 
     train: np.ndarray
     held_out: np.ndarray
@@ -95,10 +98,10 @@ class RealRows:
     def read(
         cls, train: Path, validation: Path, kind: str = "tokens", needs_held_out: bool = True
     ) -> "RealRows":
-        """Read the training rows in `train` and the held-out rows in `validation`, tables of a `kind`.
+        """Read the training rows in `train` and the held-out rows in `validation`.
 
-        Raises InputError unless they are the training and validation parts of one data set, or if
-        `needs_held_out` and there are no held-out rows.
+        `kind` is what both tables contain, "tokens" or "vectors". Raises InputError unless they are the
+        training and validation parts of one data set, or if `needs_held_out` and there are no held-out rows.
         """
         (rows, metadata), (others, held_out) = (read_table(path, kind) for path in (train, validation))
         metadata.require_same_vocabulary(held_out.vocabulary, train, validation)
@@ -112,7 +115,10 @@ class RealRows:
         return cls(token_array(rows[column]), token_array(others[column]), train, metadata, inputs)
 
     def read_samples(self, path: Path, kind: str = "samples") -> tuple[pa.Table, Metadata]:
-        """Read a table of samples and its metadata; InputError if their model was trained on other data."""
+        """Read a table and its metadata; `kind` is what it contains, "samples" or "vector samples".
+
+        Raises InputError if their model was trained on other data, or if their rows have another size.
+        """
         table, metadata = read_table(path, kind)
         metadata.require_same_data(self.metadata.data, path, self.path)
         if self.metadata.vocabulary_size is None and metadata.length != self.metadata.length:
@@ -150,8 +156,9 @@ class RealRows:
     def measure_floor(self, settings: RealDraws, **measures: Measure) -> Measurement:
         """Measure random draws of real rows, trial by trial.
 
-        `measures` has a function for `train`, the training rows, or `test`, the held-out rows, or both. It is
-        called with the rows of one draw (B, N), and returns their metric rows.
+        `settings` has the number of rows and of trials, and the seed. `measures` has a function for `train`,
+        the training rows, or `test`, the held-out rows, or both. It is called with the rows (B, N) of one
+        draw, and returns their metric rows.
         """
         parts = {"train": self.train, "test": self.held_out}
         rows = [
@@ -166,7 +173,8 @@ class RealRows:
 def draw_trials(settings: RealDraws, split: str, rows: np.ndarray) -> list[tuple[int, np.ndarray]]:
     """Draw entries of `rows` without replacement, as a list of (trial number, drawn entries in their order).
 
-    There is only one trial if all entries are drawn. `split` is the name of the random numbers.
+    `settings` has the number of entries (`samples`), of trials, and the seed. If there are no more entries
+    than `samples`, one trial has all. `split` is part of the name of the random numbers.
     """
     trials = settings.trials if settings.samples < len(rows) else 1
     draws = []

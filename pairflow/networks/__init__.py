@@ -49,7 +49,7 @@ def build(
         vocabulary_size: the number of symbols in states and logits.
         shape: (C, H, W) of images.
         mask: the symbol of a masked position, or None if states have no masks.
-        classes: the numbers of labels of a conditional model (see `TimeEmbedding`), else none.
+        classes: the number of classes of each property that a conditional model is asked for, else none.
 
     Raises:
         InputError: for an unknown name, rows that the network cannot take, or classes that it does not
@@ -94,7 +94,7 @@ def names_of(flow: str) -> list[str]:
 
 
 class Uninitialised(TorchFunctionMode):
-    """Skips the initialisation of parameters, which takes seconds on the device "meta"."""
+    """Makes the functions of nn.init do nothing in a `with` block; on the device "meta" they take seconds."""
 
     def __torch_function__(
         self, func: Callable, types: object, args: tuple = (), kwargs: dict | None = None

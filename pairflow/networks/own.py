@@ -21,8 +21,9 @@ _GIVEN = ("length", "vocabulary_size", "shape", "mask", "classes")  # see `netwo
 def settings_of(network: object) -> Json | None:
     """Return the settings of a network that is given by its name, its class or its settings; None for None.
 
-    A class is registered under its name in lower case, and its settings are the other keywords of its
-    constructor. Raises InputError for anything else.
+    A name or a class gives {"name": ...}; settings are copied. A class, also as the name in settings, is
+    registered, and its name in lower case takes its place. Raises InputError for an unknown name, settings
+    without a name, a network that is an object, or a class that `register` refuses.
     """
     if network is None:
         return None
@@ -41,7 +42,7 @@ def settings_of(network: object) -> Json | None:
 
 @contextmanager
 def blamed(name: str) -> Iterator[None]:
-    """Turn errors of a user's own network inside the block into an InputError that says how it is called."""
+    """Turn errors of a user's own network `name` in the block into an InputError on what `forward` takes."""
     try:
         yield
     except (InputError, Interrupted, OSError, MemoryError):
@@ -54,9 +55,11 @@ def blamed(name: str) -> Iterator[None]:
 
 
 def register(network: type[nn.Module]) -> str:
-    """Make a class known as a network of discrete flows, for this process, and return its name.
+    """Make a class known as a network of discrete flows, for this process; return its name in lower case.
 
-    Raises InputError if pairflow has a network of that name, or if its constructor takes *args or **kwargs.
+    Settings that users write may have the keywords of its constructor, other than the row's sizes, which
+    pairflow passes. Raises InputError if pairflow has a network of that name, or if its constructor takes
+    *args or **kwargs.
     """
     name = network.__name__.lower()
     if name in SHIPPED:

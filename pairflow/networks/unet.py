@@ -34,7 +34,8 @@ LOG_SCALE_RANGE = (-9.0, 9.0)
 class ImageTrunk(nn.Module):
     """The U-Net from `inputs` to `outputs` channels of an image. An untrained network returns 0.
 
-    Its scale s has `channels` * multipliers[s] channels; the module says what the other arguments are.
+    Its scale s has `channels` * multipliers[s] channels and, on the way down, `blocks` residual blocks (on
+    the way up one more). `attention` has the numbers of the scales where attention follows each block.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class UNet(ImageTrunk):
         mask: the last symbol, for absorbing noise, or None. A masked pixel enters as 0 and is flagged by an
             additional channel; the mask's logit is -inf.
         head: "logistic" or "categorical".
-        sizes: the further sizes that `ImageTrunk` takes.
+        sizes: channels, multipliers, blocks, attention and dropout, as in `ImageTrunk`.
 
     Raises:
         InputError: if `shape` is missing or does not fit `length`, or if height or width cannot be halved
@@ -151,7 +152,7 @@ class UNet(ImageTrunk):
             return logits if self.mask is None else F.pad(logits, (0, 1), value=-torch.inf)
 
     def _pixels(self, x_t: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Return pixels (B, C, H, W) in [-1, 1], 0 where masked, and flags of masked pixels, if any."""
+        """Return pixels (B, C, H, W) in [-1, 1], 0 at masks; and [1 at masks], or [] without a mask."""
         tokens = x_t.unflatten(-1, self.shape)
         pixels = tokens.float() * (2 / (self.levels - 1)) - 1
         if self.mask is None:
@@ -250,7 +251,11 @@ def truncated_logistic(mean: Tensor, log_scale: Tensor, levels: int) -> Tensor:
 def checked_shape(
     shape: Sequence[int] | None, *, length: int, vocabulary_size: int, mask: int | None, scales: int
 ) -> tuple[int, int, int]:
-    """Return the shape (C, H, W) of rows of N tokens. Raise InputError if a U-Net cannot take them."""
+    """Return the `shape` (C, H, W) of rows of N = `length` tokens, for a U-Net with `scales` scales.
+
+    Raises InputError without a shape, if C H W is not N, if the mask is not the last symbol, or if the scales
+    cannot halve H or W.
+    """
     if shape is None:
         raise InputError(f"network unet needs images; the data holds rows of {length} tokens without a shape")
     if math.prod(shape) != length:

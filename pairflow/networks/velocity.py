@@ -21,7 +21,7 @@ TIME_SCALE = 1000  # factor of t in the sinusoids, as in the U-Net
 
 
 class MlpVelocity(nn.Module):
-    """A velocity network: the residual blocks of `mlp` on the flattened row."""
+    """A velocity network v_t(x): the residual blocks of `mlp` on the flattened row x."""
 
     def __init__(self, shape: tuple[int, ...], *, width: int, blocks: int, time_width: int, dropout: float):
         super().__init__()
@@ -85,7 +85,8 @@ class UNetVelocity(ImageTrunk):
     def __init__(self, shape: tuple[int, ...], *, head: str = "", **sizes: Any):
         """Make a network for images of `shape` (C, H, W); InputError for other rows.
 
-        `sizes` are as in `ImageTrunk`. `head` belongs to the settings of a denoiser and is ignored.
+        `sizes` are channels, multipliers, blocks, attention and dropout, as in `ImageTrunk`. `head` belongs
+        to the settings of a denoiser and is ignored.
         """
         if len(shape) != 3:
             raise InputError(f"network unet needs images (C, H, W); the data have rows of shape {shape}")

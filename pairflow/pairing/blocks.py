@@ -171,7 +171,8 @@ class TokenPairing(FilePairing):
 class PointPairing(FilePairing):
     """Pairs sources from N(0, I) with data points, by forward pairing.
 
-    The pairs have two more columns, `target` and `moved`, as `pairing.continuous.Coupled` defines them.
+    The pairs have two more columns: `target`, the row of the data point, and `moved`, its distance from the
+    end of the trajectory.
     """
 
     def __init__(self, settings: PairSettings, path: Path, options: PairOptions, provenance: Provenance):
@@ -235,8 +236,8 @@ def _of_shard(
 ) -> tuple[tuple[int, int], Metadata]:
     """Return the rows (first, last + 1) of a shard of `count` rows, and the metadata of its pairs.
 
-    `metadata` is that of the rows in `path`. If `ordered`, rows are counted subset by subset, so that a shard
-    has rows of few subsets.
+    `shard` is (its number from 1, the number of shards), or None for all rows. `metadata` belongs to the rows
+    in `path`. If `ordered`, rows are counted subset by subset, so that a shard has rows of few subsets.
     """
     number, shards = shard or (1, 1)
     if shards > count:

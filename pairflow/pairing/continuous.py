@@ -51,7 +51,8 @@ class Coupled(NamedTuple):
 def empirical_velocity(x: ArrayLike, data: ArrayLike, t: float) -> np.ndarray:
     """Compute the velocity v_t(x) = (sum_m w_m d_m - x) / (1 - t) in closed form (PairFlow, appendix E).
 
-    A direct evaluation of the equation, whose w_m this module defines, to test faster code.
+    w_m is the softmax over the data points d_m of -|x - t d_m|^2 / (2 (1 - t)^2). This is a direct
+    evaluation, to test faster code.
 
     Args:
         x: points (B, d).

@@ -94,8 +94,8 @@ def coverage(samples: ArrayLike, data: ArrayLike) -> dict[str, float]:
 def _sample(data, columns, states, first, tables, seed):
     """Move `states` (b, N) in place from noise at t = 0 to data at t = 1.
 
-    `columns` is `data` transposed, and `first` the number of the first state. `tables` (T, N+1) are from
-    `rule.level_tables`.
+    `columns` is `data` transposed, and `first` the number of the first state. `tables` (T, N+1) are the
+    levels' weights in forward steps (`rule.level_tables` with `first=0`).
     """
     keys, length = data.shape
     steps = len(tables)
@@ -129,8 +129,8 @@ def _sample(data, columns, states, first, tables, seed):
 def _fill_weights(distance, table, counts, weight_at):
     """Write the weight of a key at each distance to `weight_at` (N+1,); return the sum over all keys.
 
-    `distance` (M,) has each key's distance from the state, and `table` is the step's of `rule.level_tables`.
-    `counts` (N+1,) gets the number of keys at each distance.
+    `distance` (M,) has each key's distance from the state, and `table` (N+1,) the step's weight gamma^-g of a
+    key g farther than the nearest. `counts` (N+1,) gets the number of keys at each distance.
     """
     counts[:] = 0
     for key in range(len(distance)):
@@ -145,7 +145,7 @@ def _fill_weights(distance, table, counts, weight_at):
 
 @_compiled
 def _replace(data, columns, z, distance, weight_at, wanted, positions):
-    """Give z at positions[j] the symbol of the key whose part of the summed weights contains wanted[j].
+    """Give z (N,), at positions[j], the symbol of the first key whose cumulative weight exceeds wanted[j].
 
     `weight_at` (N+1,) has the weight of a key at each distance. `distance` (M,), of each key from z, is
     updated.

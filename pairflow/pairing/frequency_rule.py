@@ -69,8 +69,9 @@ def pair_rows(
 ) -> np.ndarray:
     """Pair rows by Algorithm 1 with noise by frequency: slow code that defines the result.
 
-    `prior` (N, K) has the probabilities of the noise's symbols. The other arguments are as in
-    `oracle.pair_rows`. The queries must be among the keys `data`.
+    `data` (M, N) are all data rows, the keys; `queries` (B, N), some of them, are to be paired; `row_numbers`
+    (B,) are their numbers in the data set. `prior` (N, K) has the probabilities of the noise's symbols, and
+    `steps` is T. Returns sources (B, N).
     """
     backward, z = BackwardSteps(data, prior, steps, seed), queries
     for step in range(steps, 0, -1):
@@ -81,7 +82,7 @@ def pair_rows(
 def cumulative(prior: np.ndarray) -> np.ndarray:
     """Return the sums pi_i(0) + ... + pi_i(a) of the probabilities `prior` (N, K), over symbols a.
 
-    The last is exactly 1 (point 6 above).
+    The last is exactly 1, so that every uniform number below 1 draws a symbol.
     """
     sums = prior.cumsum(axis=1)
     sums[:, -1] = 1.0
@@ -103,10 +104,10 @@ def match_gains(likely: np.ndarray, kappa: float) -> np.ndarray:
 
 
 def local_consensus(z: np.ndarray, data: np.ndarray, gains: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """Return w_i for some `positions` of a state `z` (N,) (points 2 to 4 above).
+    """Return w_i for some `positions` of a state `z` (N,): the weighted share of data rows that match there.
 
-    It is the weighted share of the data rows that have the symbol of z at position i. `gains` (N,) are from
-    `match_gains`.
+    `data` (M, N) are the data rows. `gains` (N,), from `match_gains`, are what a match at each position adds
+    to a row's score, from which its weight follows.
     """
     agree = data == z  # (M, N)
     weights = key_weights(agree @ gains)
@@ -117,7 +118,7 @@ def local_consensus(z: np.ndarray, data: np.ndarray, gains: np.ndarray, position
 
 
 def key_weights(scores: np.ndarray) -> np.ndarray:
-    """Return the weights of data rows (point 3) from their `scores` (M,) int64; the greatest is 1."""
+    """Return the weights 2^-(D / 2^40) of data rows whose `scores` (M,) int64 are D below the greatest."""
     below = scores.max() - scores
     whole, part = below >> FRACTION_BITS, below & ((1 << FRACTION_BITS) - 1)
     power = np.ldexp(part, -FRACTION_BITS) * -math.log(2)  # above -0.694

@@ -70,8 +70,9 @@ def closed_form_denoiser(
     """Compute p_1|t(x^i | z) = sum_m weight_m(z) [d_m^i = x^i], the posterior of each position of the data.
 
     weight_m(z), as in `local_consensus`, is gamma^-h(d_m, z), normalised over m. The closed-form forward
-    velocity follows from this posterior (PairFlow; docs/method.md, "Closed-form fields"). Args and Raises are
-    as in `local_consensus`.
+    velocity follows from this posterior (PairFlow; docs/method.md, "Closed-form fields"). The arguments are
+    states z (B, N), `data` (M, N), the time t, K, kappa(t) and the noise's probabilities `prior` (N, K) or
+    None; they and Raises are as in `local_consensus`.
 
     Returns:
         Probabilities (B, N, K) float64; the last axis, the symbols, sums to 1.
@@ -96,8 +97,8 @@ def closed_form_noise_predictor(
     """Compute p_0|t(x^i | z) = [x^i = z^i] - kappa (K [x^i = z^i] - 1) / (1 + (K-1) kappa) w_i(z).
 
     This is the posterior of the source, the closed-form noise predictor (PairFlow; docs/method.md,
-    "Closed-form fields", and "Noise by frequency" for a `prior`). Args and Raises are as in
-    `local_consensus`.
+    "Closed-form fields", and "Noise by frequency" for a `prior`). w is `local_consensus`; the arguments,
+    states z (B, N), `data` (M, N), the time t and so on, and Raises are as there.
 
     Returns:
         (B, N, K) float64; the last axis sums to 1.
@@ -142,7 +143,11 @@ def backward_states(
     steps: int,
     seed: int,
 ) -> Iterator[np.ndarray]:
-    """Yield the states (B, N) of Algorithm 1 at t = 1, 1 - 1/T, ..., 0. Args are as in `pair_rows`."""
+    """Yield the states (B, N) of Algorithm 1 at t = 1, 1 - 1/T, ..., 0, from queries to sources.
+
+    `data` (M, N) are the keys, `queries` (B, N) the data rows to pair, and `row_numbers` (B,) their rows in
+    the whole data set. `steps` is T.
+    """
     rates = rule.step_rates(steps, vocabulary_size)
     tables = rule.level_tables(steps, data.shape[1], vocabulary_size)
     z = queries.astype(np.int64)
@@ -157,7 +162,10 @@ def backward_states(
 
 
 def _trajectory_consensus(state: np.ndarray, data: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """Return w_i (N,) of one `state` (N,) by `pairing.rule`; `table` (N+1,) is table[g] of the step."""
+    """Return w_i (N,): the weighted share of the rows of `data` (M, N) with the symbol of `state` (N,) at i.
+
+    Weights are integers, as `pairing.rule` defines them; `table` (N+1,) is table[g] = gamma^-g of the step.
+    """
     agree = data == state  # (M, N)
     level = np.count_nonzero(~agree, axis=1)
     level -= level.min()
@@ -171,7 +179,7 @@ def _trajectory_consensus(state: np.ndarray, data: np.ndarray, table: np.ndarray
 def _weights(
     z: np.ndarray, data: np.ndarray, kappa: float, size: int, likely: np.ndarray | None
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield weight_m(z) for one chunk of the states z (B, N) after another.
+    """Yield weight_m(z) = gamma^-h(d_m, z), normalised over the data rows d_m, for states z (B, N) in chunks.
 
     Each item is the slice of B, and the weights (b, M). `size` is K. `likely` (B, N) has the probabilities of
     the symbols of z in the noise, None if they are 1 / K.
@@ -198,7 +206,7 @@ def _checked(
 ) -> tuple[np.ndarray, np.ndarray, int, np.ndarray | None]:
     """Return z, data and K, checked, and the probabilities (B, N) of the symbols of z in `prior`, or None.
 
-    Raises InputError as `local_consensus` does.
+    Raises InputError if shapes do not fit, or `t`, K or `prior` is out of range.
     """
     z, data = checked_pair("z", z, data)
     if not 0 <= t <= 1:
@@ -224,13 +232,14 @@ def draw_rows(
 ) -> np.ndarray:
     """Draw data rows for sources (rows of noise) from P(m | z): the reference of semidiscrete transport.
 
-    `pairing.posterior` defines P(m | z) and its arithmetic.
+    P(m | z) is proportional to exp((g_m - h(z, d_m)) / tau), with the potential g_m of the data row d_m and
+    the Hamming distance h; `pairing.posterior` defines its arithmetic.
 
     Args:
         sources: (S, N) tokens.
         numbers: the sources' numbers (S,), which select their random numbers.
         data: (M, N) tokens.
-        buckets: (M,), how many units the potential of each row is below the greatest potential.
+        buckets: (M,), how many units tau / 4 the potential of each row is below the greatest potential.
         tau: the temperature, in positions.
         seed: every random number follows from it and from `numbers`.
         draws: the number of rows to draw for each source.

@@ -89,7 +89,7 @@ def pair(
 
 
 class Pairer:
-    """Does what `pair` does, for several ranges of rows: packed tokens stay on a GPU between calls."""
+    """Pairs rows as `pair` does, for several ranges of rows: packed tokens stay on a GPU between calls."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class Pairer:
         return sources
 
     def sources_in_order(self, first: int, last: int) -> np.ndarray:
-        """Return the sources of the rows order[first:last], where `order` lists one subset after another."""
+        """Return the sources of the rows order[first:last]; `self.order` lists one subset after another."""
         sources, begin = np.empty_like(self.tokens[first:last]), 0
         for part in self.parts:
             queries = part[max(0, first - begin) : max(0, last - begin)]

@@ -47,17 +47,17 @@ def heights(buckets: int) -> np.ndarray:
 def sorted_by_bucket(tokens: np.ndarray, buckets: np.ndarray) -> np.ndarray:
     """Return the row numbers of `tokens` (M, N), sorted by bucket, and within a bucket as by `sorted_rows`.
 
-    `buckets` (M,) has the bucket of each row.
+    `buckets` (M,) has the bucket of each row: by how many units tau / 4 its potential is below the greatest.
     """
     order = sorted_rows(tokens)
     return order[np.argsort(buckets[order], kind="stable")]
 
 
 def add_level(counts: np.ndarray, near: float, high: np.ndarray) -> float:
-    """Return what one level adds to the total of point 3 above.
+    """Return what one level adds to the total weight: the sum over buckets b of counts[b] * (near * high[b]).
 
-    `counts` (B,) has the number of the level's rows in each bucket, `near` is near[g] of the level, and
-    `high` (B,) has high[b] of each bucket. Numba compiles this function and `weigh` unchanged.
+    `counts` (B,) has the number of the level's rows in each bucket, `near` is exp(-1 / tau)^g of the level g,
+    and `high` (B,) has exp(-1 / 4)^b of each bucket. Numba compiles this function and `weigh` unchanged.
     """
     total = 0.0
     for bucket in range(len(counts)):
@@ -77,9 +77,10 @@ def is_enough(left: int, near: float, total: float) -> bool:
 def weigh(
     counts: np.ndarray, levels: int, near: np.ndarray, high: np.ndarray, total: float, weights: np.ndarray
 ) -> int:
-    """Write the integer weights W[g, b] of the first `levels` levels to `weights` (point 4 above).
+    """Write the integer weight W[g, b] of a row in each level g < `levels` and bucket b to `weights` (L, B).
 
-    `counts` (L, B) is n[g, b], and `total` that of point 3. Returns the sum of the weights over all rows.
+    It is floor(near[g] * high[b] * 2^(52 - e)), with the exponent e of `total` = m * 2^e, 1/2 <= m < 1; and 0
+    where no row is. `counts` (L, B) has the numbers of rows. Returns the sum of the weights over all rows.
     """
     shift = WEIGHT_BITS - math.frexp(total)[1]
     total_weight = 0

@@ -35,7 +35,9 @@ WEIGHT_BITS = 52  # point 4
 
 
 def step_rates(steps: int, vocabulary_size: int) -> np.ndarray:
-    """Return rate_s for all steps: the largest chance that a position changes (point 6 above).
+    """Return rate_s for all steps s = 1..T: the largest chance that a position changes.
+
+    At t = s/T with kappa(t) = t it is (1/T) kappa' (K - 1) / (1 + (K - 1) kappa).
 
     Args:
         steps: T.
@@ -49,7 +51,9 @@ def step_rates(steps: int, vocabulary_size: int) -> np.ndarray:
 
 
 def level_tables(steps: int, length: int, vocabulary_size: int, first: int = 1) -> np.ndarray:
-    """Return table[g] = gamma(s/T)^-g of point 2, for all steps.
+    """Return table[g] = gamma(s/T)^-g for all steps: the weight of a key g farther than the nearest.
+
+    gamma(kappa) = (1 + (K - 1) kappa) / (1 - kappa), at kappa = s/T. The powers are repeated products.
 
     Args:
         steps: T.
@@ -67,25 +71,25 @@ def level_tables(steps: int, length: int, vocabulary_size: int, first: int = 1) 
 
 
 def margin(keys: int) -> float:
-    """Return an upper bound on the difference between the rule's w_i and its exact value, for M = `keys`.
+    """Return a bound on the error of the rule's w_i, for M = `keys` data rows.
 
-    The exact value is sum_m gamma^-h(d_m, z) [d_m^i = z^i] / sum_m gamma^-h(d_m, z). The levels that point 3
-    omits have less than TOLERANCE of the sum, and the floors of point 4 lose less than one unit per key from
-    sums of at least 2^51 units. The numerator of w_i loses no more than the sum does, so the error is
-    at most this loss divided by the rule's own sum; 2 covers that this sum is smaller, and the rounding in
-    float64, which is far less.
+    The exact w_i is sum_m gamma^-h(d_m, z) [d_m^i = z^i] / sum_m gamma^-h(d_m, z), for a state z, data rows
+    d_m and the Hamming distance h. The levels that the rule omits (point 3) have less than TOLERANCE of the
+    sum, and its floors (point 4) lose less than one unit per key from sums of at least 2^51 units. The
+    numerator of w_i loses no more than the sum does, so the error is at most this loss divided by the rule's
+    own sum; 2 covers that this sum is smaller, and the rounding in float64, which is far less.
     """
     return 2 * (TOLERANCE + keys * 2.0 ** (1 - WEIGHT_BITS))
 
 
 def level_weights(counts: np.ndarray, table: np.ndarray, weights: np.ndarray) -> int:
-    """Compute the integer weights W_g of points 3 and 4 above, and write them to `weights`.
+    """Compute the integer weight W_g of a key in each level g (points 3, 4 above); write it to `weights`.
 
-    Numba compiles this function unchanged.
+    Farther levels, with less than 1e-9 of the total weight, get none. Numba compiles this function unchanged.
 
     Args:
         counts: n_g, the number of keys in each level, from the nearest level on, (L,) integers.
-        table: table[g] of point 2 for this step, float64, at least (L,).
+        table: table[g] = gamma^-g of this step, float64, at least (L,).
         weights: int64, at least (L,); written up to the returned number.
 
     Returns:

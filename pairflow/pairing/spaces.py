@@ -39,8 +39,8 @@ class Space(ABC):
     def law(self, buckets: np.ndarray, tau: float) -> Any:
         """Return an object that draws data rows for sources from P(m | z), as `Posterior.draw` does.
 
-        `buckets` (M,) are the units by which each row's potential is below the greatest; `tau` is the
-        temperature.
+        `buckets` (M,) are the units (tau / 4) by which each row's potential is below the greatest; `tau` is
+        the temperature.
         """
 
     @abstractmethod
@@ -118,7 +118,7 @@ class PointSpace(Space):
 def space_of(
     data: np.ndarray, vocabulary_size: int | None, device: "torch.device", pi: np.ndarray | None = None
 ) -> Space:
-    """Return a TokenSpace for integers, else a PointSpace; `device` (torch) computes its law.
+    """Return a TokenSpace for integers, else a PointSpace; `device` (torch) computes the law P(m | z).
 
     On a CPU, Numba computes the law of token rows instead, because it is faster.
     """
@@ -131,12 +131,13 @@ def space_of(
 class PointPosterior:
     """Draws points d_m (M, d) float32 by P(m | z), proportional to exp((g_m - |z - d_m|^2 / 2) / tau).
 
-    `buckets` (M,) are the units by which each potential is below the greatest, apart from the guess that
-    follows. Shifting all points, or adding a number to all logits, does not change the law. So the logits are
-    z.d_m / tau + a_m - buckets_m / UNITS, where a_m is an initial guess that the buckets correct. The guess
-    would balance the rows if all z.d_m were independent normal numbers. With s = |d_m| / tau, the mean of
-    exp(z.d_m / tau) over M sources is then exp(s^2 / 2) if s <= sqrt(2 log M); beyond that the largest term
-    dominates, exp(s sqrt(2 log M)) / M (the random energy model). a_m is minus the logarithm of this mean.
+    `buckets` (M,) are the units (tau / 4) by which each potential g_m is below the greatest, apart from the
+    guess that follows. Shifting all points, or adding a number to all logits, does not change the law. So the
+    logits are z.d_m / tau + a_m - buckets_m / UNITS, where a_m is an initial guess that the buckets correct.
+    The guess would balance the rows if all z.d_m were independent normal numbers. With s = |d_m| / tau, the
+    mean of exp(z.d_m / tau) over M sources is then exp(s^2 / 2) if s <= sqrt(2 log M); beyond that the
+    largest term dominates, exp(s sqrt(2 log M)) / M (the random energy model). a_m is minus the logarithm of
+    this mean.
     """
 
     def __init__(self, points: np.ndarray, buckets: np.ndarray, tau: float, device: "torch.device | None"):

@@ -206,7 +206,7 @@ class Search:
     """
 
     def __init__(self, space: Space, tau: float, seed: int, threads: int | None = None):
-        """Begin a search before its first step. Raises InputError if an argument is out of range."""
+        """Set up a search with potentials 0, at temperature `tau`; InputError if a number is out of range."""
         self.space, self.step = space, 0
         self.tau = checked_number("tau", tau, 0.01, 100)
         self.seed = checked_integer("seed", seed, 0, 2**64 - 1)
@@ -215,7 +215,7 @@ class Search:
         self.state = {name: np.full(len(space.data), float(name == "shares")) for name in names}
 
     def advance(self) -> None:
-        """Take a step: draw rows for new sources, and update `step` and the numbers in `state`."""
+        """Take a step: draw rows for new sources; update `step`, and the potentials and shares in `state`."""
         rows = len(self.space.data)
         count = max(_LEAST, rows // 4)
         seed = rng.stream_seed(self.seed, "potentials")
@@ -236,7 +236,10 @@ class Search:
             self.state["older sum"], self.state["newer sum"] = self.state["newer sum"], np.zeros(rows)
 
     def result(self) -> SemidiscreteCoupling:
-        """Return the coupling with the means of the potentials over the later steps, rounded to units."""
+        """Return the coupling with the means of the potentials over the later steps.
+
+        They are rounded to multiples of tau / 4, and shifted so that the greatest is 0.
+        """
         mark = _last_mark(self.step)
         since = mark // 2 if mark > _BETWEEN else 0
         means = (self.state["older sum"] + self.state["newer sum"]) / (self.step - since)

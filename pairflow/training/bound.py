@@ -116,9 +116,9 @@ def compare_classes(
 
 
 def stratified_pairs(strata: int, generator: torch.Generator) -> Tensor:
-    """Draw two uniform numbers in each of `strata` equal parts of [0, LARGEST_W]: (2 strata,) float64.
+    """Draw two uniform numbers w in each of `strata` equal parts of [0, LARGEST_W].
 
-    Entries n and strata + n are from part n.
+    Returns (2 strata,) float64; entries n and strata + n are from part n.
     """
     u = torch.rand((2, strata), generator=generator, dtype=torch.float64)
     return (LARGEST_W * (torch.arange(strata) + u) / strata).flatten()

@@ -53,7 +53,7 @@ def _semidiscrete(model: Model, rows: TrainingRows) -> Coupling:
 def _assign(
     part: SemidiscreteCoupling, members: np.ndarray, sources: np.ndarray, numbers: np.ndarray
 ) -> np.ndarray:
-    """Assign sources to the data rows of one class, by the coupling of this class.
+    """Assign sources (S, ...) to the data rows of one class, by the coupling `part` of this class.
 
     `members` has the row numbers of the class in the whole data; `numbers` (S,) select random numbers.
     Returns row numbers (S,) in the whole data.

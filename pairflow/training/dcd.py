@@ -98,10 +98,10 @@ class Consistency(Objective):
         self._renew(network).load_state_dict(tensors)
 
     def noise_times(self, iteration: int) -> tuple[Tensor, Tensor]:
-        """Return the noise times of teacher and student, each (B,) float64 on the CPU.
+        """Return the noise times of teacher and student in an iteration, each (B,) float64 on the CPU.
 
-        The student's times are stratified over the batch, plus one step, at most 1. The teacher's are one
-        step less.
+        The student's times are stratified over the batch, plus one step (`step_size` of the iteration), at
+        most 1. The teacher's are one step less.
         """
         # The times are on the CPU, because `_predict` hands them to SciPy's interpolator.
         generator = random_generator(CPU, self.seed, "dcd times", iteration)
@@ -115,9 +115,10 @@ class Consistency(Objective):
         return self.teacher
 
     def _predict(self, network: Network, x1: Tensor, shared: SharedNoise, times: Tensor) -> Tensor:
-        """Return the network's log-probabilities (B, N, K) of x1 at noise `times` (B,).
+        """Return the network's log-probabilities (B, N, K) of x1 (B, N) at noise `times` (B,).
 
-        Its input is x1 with the `shared` noise at the levels of these times.
+        Its input is x1 with the `shared` Gaussian noise, at levels between noise_min (time 0) and noise_max
+        (time 1).
         """
         lowest, highest = self.settings.noise_min, self.settings.noise_max
         gamma = lowest + times * (highest - lowest)  # (B,)

@@ -73,9 +73,10 @@ class TrainingRows(NamedTuple):
 
 
 def read_rows(data: Path, validation: Path, flow: str, *, pairs: bool) -> TrainingRows:
-    """Read the training rows or `pairs`, and the validation rows, of a model with this flow.
+    """Read the training rows, or with `pairs` the pairs, in `data`, and the validation rows in `validation`.
 
-    Raises InputError unless both files belong to one data set.
+    `flow` is the model's, "discrete" or "continuous". Raises InputError unless both files belong to one data
+    set.
     """
     tokens = FLOWS[flow].tokens
     table, metadata = read_table(data, *([FLOWS[flow].pairs] if pairs else FLOWS[flow].rows))
@@ -130,9 +131,10 @@ def labels_of(rows: TrainingRows, model: Model) -> Labels | None:
 def read_base_rows(
     settings: TrainSettings, data: Path, validation: Path, labelled: Path | None = None
 ) -> TrainingRows:
-    """Read the rows or pairs on which to train a base method, with the labels in the file `labelled`, if any.
+    """Read the rows or pairs in `data` on which to train a base method, and the validation rows.
 
-    Raises InputError for a method with a distillation, and for pairs of another coupling or other noise.
+    Labels come from the file `labelled`, if any. Raises InputError for a method with a distillation, and for
+    pairs of a coupling or noise other than in the settings.
     """
     method = settings.method
     parsed = parse_method(method)
@@ -172,7 +174,7 @@ def load_parent(settings: DistillSettings, folder: Path, device: torch.device) -
 
 
 def read_distillation_rows(how: Distillation, parent: Model, data: Path, validation: Path) -> TrainingRows:
-    """Read the data, or the parent's pairs, as the distillation requires.
+    """Read the data, or the parent's pairs, as the distillation with the settings `how` requires.
 
     The rows have labels if the parent is conditional. Raises InputError if the files do not fit the parent.
     """
@@ -200,7 +202,7 @@ def read_distillation_rows(how: Distillation, parent: Model, data: Path, validat
 def inherited_average(how: Distillation, parent: Model) -> AveragedModel | None:
     """Return the parent's averaged weights as a moving average to continue, with the parent's decay.
 
-    It counts the parent's iterations as updates. None if the distillation starts a fresh average.
+    It counts the parent's iterations as updates. None if the settings `how` ask for a fresh average.
     """
     if how.ema == "fresh":
         return None
@@ -222,7 +224,9 @@ def fit(
 ) -> None:
     """Train a model and write its folder. An interrupted run resumes, with the same weights, bit for bit.
 
-    `files` (name -> content) are written next to the weights. `average` is a moving average to continue.
+    `settings` has the batch size, iterations, learning rate and so on; `rows` has the validation rows;
+    `outputs` are the files to write; `options` say how to run. `files` (name -> content) are written next to
+    the weights. `average` is a moving average to continue. Raises Interrupted on a signal that asks to stop.
     """
     device, seed = model.device, model.seed
     provenance.devices = distributed.world_size()

@@ -17,7 +17,9 @@ _SHOWN = 5  # most new symbols that a sentence names
 def start_from(folder: Path, model: Model, vocabulary: Path | None) -> tuple[Model, str]:
     """Give an untrained model the weights of the parent in `folder`, and their hash among its inputs.
 
-    Returns the model and a sentence about its start. Raises InputError as `inherit` does.
+    `vocabulary` is the file with the data's symbols, if any. Returns the model and a sentence about its
+    start. Raises InputError unless parent and model have the same network and kind of rows, as `inherit`
+    requires.
     """
     parent = Model.load(folder, device=model.device)
     new = inherit(model, parent, vocabulary)
@@ -79,8 +81,8 @@ def _require_alike(model: Model, parent: Model) -> None:
 def _parent_symbols(model: Model, parent: Model, vocabulary: Path | None) -> tuple[Tensor | None, list[str]]:
     """Return the parent's number of each symbol of the data (K,), -1 if new; and the new symbols, as text.
 
-    Continuous data have no symbols: the numbers are None. Raises InputError if vocabularies cannot be
-    compared.
+    `vocabulary` is the file with the data's symbols. Continuous data have no symbols: the numbers are None.
+    Raises InputError if the vocabularies differ and cannot be compared.
     """
     symbols = model.corruption.symbols if isinstance(model, DiscreteModel) else 0
     if model.vocabulary == parent.vocabulary:

@@ -199,9 +199,9 @@ class Model(ModelFolder, ABC):
         """Rows per batch of samples. A change of this number changes the samples of a seed."""
 
     def save(self, weights: Path, description: Path, **versions: nn.Module) -> None:
-        """Write the weights of the networks `raw` and `ema`, and the description of the model.
+        """Write weights, and frequencies of the noise, to `weights`, and the `description` of the model.
 
-        `versions` are these networks, by name.
+        `versions` are the networks, by the names `raw` and `ema`.
         """
         tensors = {
             f"{prefix}.{name}": tensor.detach().contiguous().cpu()
@@ -227,9 +227,9 @@ class Model(ModelFolder, ABC):
         }
 
     def distilled(self, settings: DistillSettings, inputs: dict[str, str]) -> Self:
-        """Return a copy of this model as the start of a distillation with these settings.
+        """Return a copy of this model, the parent, as the start of a distillation with these settings.
 
-        `inputs` are the hashes of the files of rows.
+        Its `inputs` are the hashes of the parent's weights and, as given in `inputs`, of the files of rows.
         """
         named = settings.model_dump(mode="json")
         inputs = {"parent": str(self.weights), **inputs}
@@ -258,7 +258,10 @@ class Model(ModelFolder, ABC):
         return next(self.network.parameters()).device
 
     def metadata(self, kind: str, parameters: Json, **more: Any) -> Metadata:
-        """Return the metadata of samples of this model, drawn with these parameters."""
+        """Return the metadata of a table of this model's samples or pairs, made with these parameters.
+
+        `kind` is what the rows are, such as "samples" or "pairs"; `more` are further fields of `Metadata`.
+        """
         shared = ("length", "vocabulary_size", "vocabulary", "shape", "data")
         facts = {key: getattr(self, key) for key in shared} | {"condition": self.condition_facts}
         return Metadata(
@@ -304,9 +307,10 @@ class DiscreteModel(Model):
         return self.corruption.rows_at_once(self.length)
 
     def labels(self, conditions: tuple[str, ...], first: int, rows: int) -> Tensor:
-        """Return the labels (rows,) or (rows, P) of samples from number `first` on, for these conditions.
+        """Return the labels (rows,), or (rows, P) of P properties, that samples are asked to have.
 
-        Raises InputError if the model was not trained for them.
+        `conditions` are words such as "qed=high", and `first` is the number of the first sample. Raises
+        InputError if the model was not trained for them.
         """
         if self.condition is None:
             text = f"condition: the model in {self.folder} was trained without data.condition"
@@ -316,8 +320,9 @@ class DiscreteModel(Model):
     def plan(self, settings: Draws, nfe: int, rows: int, first: int = 0) -> SamplingPlan:
         """Return the plan of `rows` samples in `nfe` steps; `first` is the number of the first sample.
 
-        It has the labels of the settings' `condition`. Raises InputError if the model was not trained for
-        this condition, or has no grammar although the settings ask for one.
+        `settings` has the sampler, the temperature and so on; the plan's labels are for its `condition`.
+        Raises InputError if the model was not trained for this condition, or has no grammar although the
+        settings ask for one.
         """
         update = settings.model_dump(include={*Update.model_fields} - {"grammar"})
         if isinstance(settings, Update) and settings.grammar:
@@ -350,10 +355,10 @@ class DiscreteModel(Model):
         return x0.cpu(), self.corruption.sample(self.network, x0, plan, generator).cpu()
 
     def rows_without_end(self, settings: Draws, nfe: int, given: Tensor | None = None) -> Iterator[list[int]]:
-        """Yield an endless stream of samples, as rows of N tokens.
+        """Yield an endless stream of samples, as rows of N tokens, drawn as `settings` say in `nfe` steps.
 
         The first batches are small, so that samples come soon. All samples keep the `given` symbols (N,); of
-        given rows (R, N), sample number i keeps row i mod R.
+        given rows (R, N), sample number i keeps row i mod R. -1 marks positions that are sampled.
         """
         rows = 0
         for batch in count():

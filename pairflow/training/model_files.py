@@ -77,7 +77,7 @@ class Symbols(Settings, extra="ignore"):
 
 
 class ModelFolder:
-    """The data set's files in the folder of a trained model; `Model` sets the attributes."""
+    """Finds and checks vocabulary.json and known.parquet in a model's folder; `Model` sets the attributes."""
 
     folder: Path
     vocabulary: str | None
@@ -107,7 +107,7 @@ class ModelFolder:
         return path
 
     def stored_files(self) -> dict[str, bytes]:
-        """Return the model's additional files (name -> content); a model distilled from it gets them, too."""
+        """Return the data set's files (name -> content); a model distilled from this one gets them, too."""
         files = {}
         if (self.folder / VOCABULARY).is_file():
             files[VOCABULARY] = self.vocabulary_file().read_bytes()

@@ -32,9 +32,10 @@ def draw_pairs(teacher: DiscreteModel, settings: TeachSettings, first: int, rows
 
 
 def solve_pairs(teacher: VelocityModel, settings: SolveSettings, first: int, rows: int) -> torch.Tensor:
-    """Draw a batch of ReFlow's pairs, (2, rows, d) on the CPU, as `draw_pairs` does.
+    """Draw a batch of ReFlow's pairs (2, rows, d) on the CPU: sources, and where the teacher takes them.
 
-    They are sources x0 ~ N(0, I), and the ends of the teacher's trajectories.
+    Sources are from N(0, I). A batch is a function of the seed and the method in `settings`, and of `first`,
+    the number of its first pair.
     """
     labels = ("pairs", settings.method, first)
     x0, paths = integrate(teacher, settings.seed, rows, *labels, steps=settings.steps, solver=settings.solver)

@@ -20,7 +20,7 @@ TRIALS, EVERY = 3, 100  # so often each way of working is timed, and in how many
 
 
 class Slices:
-    """Adds up the gradients of a batch in slices of at most `micro_batch` rows, one after another."""
+    """Computes the gradients of a batch as a sum over slices of at most `micro_batch` rows, one by one."""
 
     def __init__(self, network: nn.Module, batch_size: int, micro_batch: int | None, seed: int):
         self.network = distributed.wrap(network)

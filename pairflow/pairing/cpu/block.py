@@ -159,7 +159,7 @@ def _binary(instruction):
 
 
 def _of_block(name, result):
-    """Return an `emit` for `_unary` that calls the LLVM function `name` with a block.
+    """Return a function emit(builder, block), for `_unary`, that calls the LLVM function `name`.
 
     `result` is the LLVM type of the function's result.
     """

@@ -27,10 +27,10 @@ _level_weights = compiled(rule.level_weights)
 
 
 class Candidates(NamedTuple):
-    """Memory for the candidates of one step: positions that may leave their symbol (see this module).
+    """Memory for the candidates of one step: positions that may leave their symbol.
 
-    There is at most one for each of the A varying columns. `columns`, `draws` and `sums` (the A_i of this
-    module) begin with the undecided candidates.
+    There is at most one for each of the A varying columns. `columns`, `draws` and `sums` begin with the
+    undecided candidates; their sums are of the weights of the keys seen so far that agree at the position.
     """
 
     columns: np.ndarray  # (A,) int64: varying columns
@@ -52,8 +52,8 @@ def find_candidates(keys, rows, uniforms, rate, candidates):
     """Write to `candidates` the positions whose draw is below the rate: only they may leave their symbol.
 
     Each gets its draw and a sum of 0. `rows` (A,) are the index rows of the query's symbols; a symbol that no
-    key has is left out, because its w_i is 0. `uniforms` (N,) are the random numbers of the step. Returns the
-    number of candidates.
+    key has is left out, because it never leaves. `uniforms` (N,) are the draws, the random numbers of the
+    step. Returns the number of candidates.
     """
     count = 0
     for i in range(len(rows)):
@@ -70,9 +70,9 @@ def find_candidates(keys, rows, uniforms, rate, candidates):
 def decide(keys, table, rate, margin, ceiling, count, work):
     """Decide which of the `count` >= 1 candidates leave their symbol; fill `candidates.leaving` in `work`.
 
-    `work` also has the query's state. `table` is the step's table of levels, and `margin` the error bound,
-    both of `pairing.rule`. No key (data row) agrees with the query in more than `ceiling` columns. Returns
-    the number of columns that leave, and the match count of the nearest keys.
+    `work` also has the query's state. `table` has the weight of a key in each level, and `margin` bounds the
+    error of w_i; both are from `pairing.rule`. No key (data row) agrees with the query in more than `ceiling`
+    columns. Returns the number of columns that leave, and in how many the nearest keys agree.
     """
     here, candidates = work.here, work.candidates
     nearest = greatest_possible(keys, here, ceiling)
@@ -105,10 +105,11 @@ def decide(keys, table, rate, margin, ceiling, count, work):
 
 @compiled
 def _settle(candidates, count, leaving, rate, margin, total, rest):
-    """Decide candidates by the bounds of this module, with S = `total` and R = `rest`.
+    """Decide the candidates for which bounds on w_i, the weighted share of agreeing keys, suffice.
 
-    The first `count` candidates are undecided, and `leaving` have been found to leave. Returns both numbers
-    after the decisions.
+    `total` is the weight of the keys seen, `rest` a bound on the weight of the others, and `margin` the error
+    of w_i. The first `count` candidates are undecided, and `leaving` have been found to leave. Returns both
+    numbers after the decisions.
     """
     undecided = 0
     # One division serves all candidates: its rounding is far below `margin`, which widens the bounds.
@@ -128,7 +129,7 @@ def _settle(candidates, count, leaving, rate, margin, total, rest):
 
 @compiled
 def _settle_exactly(keys, table, rate, nearest, levels, count, leaving, work):
-    """Decide the undecided candidates by points 3 to 6 of the rule, which stops after `levels` levels.
+    """Decide the undecided candidates by the integers of `pairing.rule`, which stops after `levels` levels.
 
     The first `count` candidates are undecided, and `leaving` have been found to leave; returns the number
     that leave in the end. `work.level_sizes` has the sizes of these levels, and then the number of all

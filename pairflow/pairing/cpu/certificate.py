@@ -63,9 +63,11 @@ def pair_by_data_row(keys, z, row_words, seed_words, rates, table, margin, other
 
 @compiled
 def _weight_of_others(keys, z, data_row, table, work):
-    """Return the bound R at the state z of step 1; 1 unless `data_row` is the only nearest key.
+    """Return a bound on the weight of all keys but `data_row`, relative to its own, at the state z of step 1.
 
-    `table` is that of step 1.
+    It is (M - 1) gamma^-(the least gap), or 1 unless the symbols `data_row` (N,) are the only nearest key of
+    z (N,). `table` has gamma^-gap for each gap, the difference of distances, in step 1. `work.here` is
+    overwritten.
     """
     for column in range(len(z)):
         if keys.constants[column] >= 0 and keys.constants[column] != data_row[column]:

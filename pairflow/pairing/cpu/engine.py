@@ -46,8 +46,9 @@ def pair_rows(
 ) -> np.ndarray:
     """Pair rows as `oracle.pair_rows` does: the same arguments give the same bytes.
 
-    The result does not depend on the number of `threads` (None: all that the process may use). `progress`
-    shows a bar.
+    `data` (M, N) are all data rows, `queries` (B, N) those to pair, and `row_numbers` (B,) their numbers in
+    the data set. Returns sources (B, N), which do not depend on the number of `threads` (None: all that the
+    process may use). `progress` shows a bar.
     """
     dtype = np.min_scalar_type(vocabulary_size - 1)
     keys = prepare(data.astype(dtype, copy=False), vocabulary_size)

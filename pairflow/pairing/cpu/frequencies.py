@@ -75,8 +75,9 @@ def pair_rows(
 ) -> np.ndarray:
     """Pair rows as `frequency_rule.pair_rows` does: the same arguments give the same bytes.
 
-    The result does not depend on the number of `threads` (None: all that the process may use). `progress`
-    shows a bar.
+    `data` (M, N) are all data rows, `queries` (B, N) those to pair, `row_numbers` (B,) their numbers in the
+    data set, and `prior` (N, K) the probabilities of the noise's symbols. Returns sources (B, N), which do
+    not depend on the number of `threads` (None: all that the process may use). `progress` shows a bar.
     """
     exact = BackwardSteps(data, prior, steps, seed)
     keys = _prepare(data, prior.shape[1])
@@ -136,7 +137,7 @@ def _workspace(keys: int, length: int, columns: int) -> _Workspace:
 
 @compiled
 def _walk(keys, law, z, row, seed, step, work):
-    """Move z (N,) in place, from t = step/T towards 0, as long as all decisions are clear.
+    """Move z (N,) in place, from t = step/T towards 0, as long as all decisions are certain despite rounding.
 
     Returns 0 at the source; else the step from z that `BackwardSteps.take` must compute exactly.
     """
@@ -163,7 +164,7 @@ def _walk(keys, law, z, row, seed, step, work):
 
 @compiled
 def _find_open(keys, law, z, step, work):
-    """Find the positions that leave for certain, and the columns where w_i decides.
+    """Find the positions that leave for certain, and the columns where w_i (share of matches) decides.
 
     Writes them to `work.leaving` and `work.open` (with `work.thresholds`); returns how many of each there
     are.
@@ -199,9 +200,10 @@ def _match(keys, z, work):
 
 @compiled
 def _score(keys, law, z, step, work):
-    """Fill `work.scores` with the score of each key at the state z (N,); return the greatest.
+    """Fill `work.scores` with the score of each key at the state z (N,), and return the greatest.
 
-    `work.greatest` gets the greatest score of each block of keys.
+    A score is the binary logarithm of a key's weight times `law.scale`. `work.greatest` gets the greatest
+    score of each block of keys.
     """
     odds = step / (law.steps - step)  # kappa / (1 - kappa)
     for c in range(len(keys.columns)):
@@ -231,10 +233,10 @@ def _score(keys, law, z, step, work):
 
 @partial(compiled, sums_in_any_order=True)  # the error is allowed for
 def _agree(work, best, scale, number):
-    """Fill work.sums[:number] with the approximate w_i of the `number` open columns.
+    """Fill work.sums[:number] with approximate w_i of the open columns: weighted shares of matching keys.
 
-    `best` is the greatest score. (score - best) * `scale` is the number of bits by which a key's weight is
-    below the greatest.
+    There are `number` of them, in `work.open`. `best` is the greatest score. (score - best) * `scale` is the
+    number of bits by which a key's weight is below the greatest.
     """
     total, weights, sums = 0.0, work.weights, work.sums
     sums[:number] = 0.0

@@ -78,7 +78,8 @@ def scratch_for(keys: Keys) -> Scratch:
 def move(keys, state, i, symbol, scratch):
     """Give a query the symbol `symbol` in the varying column i.
 
-    Only planes for K > 2 are updated at once: `apply_moves` must follow.
+    Match counts change at once only in bit planes for K > 2. Otherwise the change is noted in `scratch`. In
+    both cases `apply_moves` must follow.
     """
     lost, gained = state.rows[i], find_row(keys.rows, i, symbol)
     state.symbols[i] = symbol

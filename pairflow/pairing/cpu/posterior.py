@@ -55,7 +55,7 @@ class Law(NamedTuple):
 
 
 class LawWorkspace(NamedTuple):
-    """The memory that one thread of `Posterior.draw` writes to."""
+    """The memory that one thread of `Posterior.draw` writes to; g is a level (distance), b a bucket."""
 
     state: State
     scratch: Scratch
@@ -65,10 +65,10 @@ class LawWorkspace(NamedTuple):
 
 
 class Posterior:
-    """Draws data rows for sources from P(m | z), as `pairing.posterior` defines it.
+    """Draws data rows d_m for sources z from P(m | z), proportional to exp((g_m - h(z, d_m)) / tau).
 
-    `tokens` (M, N) are the data rows. `buckets` (M,) are the numbers of units by which their potentials are
-    below the greatest, and `tau` is the temperature.
+    `tokens` (M, N) are the data rows, h is the Hamming distance, and `tau` the temperature. `buckets` (M,)
+    are the numbers of units tau / 4 by which the rows' potentials g_m are below the greatest.
     """
 
     def __init__(self, tokens: np.ndarray, buckets: np.ndarray, vocabulary_size: int, tau: float):
@@ -158,9 +158,10 @@ def _draw(keys, buckets, law, sources, numbers, seed, work, cells, rows, entropi
 def _draw_cells(law, counts, levels, mass, weights, totals, seed_words, number, cells):
     """Fill `cells` (D, 3) with the level, the bucket and the number in this cell of each of D draws.
 
-    These are points 4 and 5 of the law, for the source with the number `number`: `counts` (L, B) has the rows
-    in each cell, of which the first `levels` levels count, and `mass` is the total of point 3. `weights` (L,
-    B) and `totals` (L,) are scratch memory. Returns the entropy of the drawn row, in nats.
+    This is points 4 and 5 of `pairing.posterior`, for the source with the number `number`: `counts` (L, B)
+    has the rows in each cell, of which the first `levels` levels count, and `mass` is the sum of their
+    weights as floats. `weights` (L, B) and `totals` (L,) are scratch memory. Returns the entropy of the drawn
+    row, in nats.
     """
     whole = _weigh(counts, levels, law.near, law.high, mass, weights)
     for level in range(levels):
@@ -227,9 +228,10 @@ def _start(keys, z, work):
 
 @compiled
 def _count_cells(keys, buckets, law, work):
-    """Fill `work.counts` with the number of rows in each cell, level by level, until point 3 stops.
+    """Fill `work.counts` with the rows in each cell, level by level, until farther ones are negligible.
 
-    Returns the match count of the nearest keys, the number of levels, and the total of point 3.
+    Returns the match count of the nearest keys, the number of levels, and the sum of the rows' weights as
+    floats (point 3 of `pairing.posterior`).
     """
     state, scratch, counts = work.state, work.scratch, work.counts
     nearest = greatest_possible(keys, state, len(keys.columns))
@@ -320,8 +322,8 @@ def _entropy(counts, weights, levels, whole):
 def _find_in_level(counts, weights, pick):
     """Return the bucket of the cell that `pick` leads to, and the row's number in this cell.
 
-    This is point 5 of the law, in the one level with these `counts` and `weights` (B,). `pick` is less than
-    its total weight.
+    This is point 5 of `pairing.posterior`, in one level: `counts` (B,) has the rows in each bucket, `weights`
+    (B,) the weight of one. `pick` is less than the level's total weight.
     """
     bucket = 0
     while pick >= counts[bucket] * weights[bucket]:

@@ -14,7 +14,8 @@ def pair_queries(keys, sources, row_numbers, rates, tables, margin, seed, vocabu
     """Move the queries `sources` (b, N), in place, from data rows to sources (Algorithm 1).
 
     `keys` are the data rows with which queries are compared, and `row_numbers` (b,) select the random
-    numbers. `rates`, `tables` and `margin` are from `pairing.rule`.
+    numbers. `rates` (T,), `tables` (T, N+1) and `margin` are the chances to change, the levels' weights and
+    the error bound of `pairing.rule`. `work` is the thread's `Workspace`.
     """
     seed_words, others = split(seed), np.uint64(vocabulary_size - 1)
     for query in range(len(sources)):
@@ -44,9 +45,9 @@ def pair_queries(keys, sources, row_numbers, rates, tables, margin, seed, vocabu
 
 @compiled
 def _move_constants(constants, z, rate, step, row_words, seed_words, others, uniforms):
-    """Let constant columns leave their symbol where z still has it, so that w_i is 1; changes z in place.
+    """Draw new symbols, in place, for the constant columns (where all keys agree) that z still agrees with.
 
-    A column leaves if its random number in `uniforms` is below `rate`.
+    There w_i is 1, so a column leaves if its random number in `uniforms` is below `rate`.
     """
     for column in range(len(z)):
         if constants[column] == z[column] and uniforms[column] < rate:

@@ -174,7 +174,9 @@ class GpuPairer:
     ) -> np.ndarray:
         """Pair rows as `oracle.pair_rows` does: the same arguments give the same bytes.
 
-        Raises InputError if `data` has 2^30 rows or more, and UnusableGpu if there is too little memory.
+        `data` (M, N) are all data rows, `queries` (B, N) those to pair, and `row_numbers` (B,) their numbers
+        in the data set. Returns sources (B, N). Raises InputError if `data` has 2^30 rows or more, and
+        UnusableGpu if there is too little memory.
         """
         try:
             if data is not self.data:
@@ -186,7 +188,7 @@ class GpuPairer:
             raise UnusableGpu(f"has too little memory: {error}") from None
 
     def _pair_in_launches(self, queries: np.ndarray, row_numbers: np.ndarray, settings: tuple) -> np.ndarray:
-        """Return the sources (B, N) of all queries, by one launch after another; see `_pair`."""
+        """Return the sources (B, N) of the queries, launch by launch; `settings` are as in `_pair`."""
         sources = np.empty_like(queries)
         start = 0
         with bar(total=len(queries), desc="pairing", unit="row", quiet=not self.progress) as paired:

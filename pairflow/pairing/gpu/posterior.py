@@ -18,10 +18,10 @@ _ONE_HOT = 1 << 13  # largest N K for which matches are computed as a matrix pro
 
 
 class TorchPosterior:
-    """Draws data rows for sources from P(m | z), as `pairing.posterior` defines it, with torch.
+    """Draws data rows d_m for sources z by torch from P(m | z), proportional to exp((g_m - h(z, d_m)) / tau).
 
-    `tokens` (M, N) are the data rows. `buckets` (M,) are the numbers of units by which their potentials are
-    below the greatest, and `tau` is the temperature.
+    `tokens` (M, N) are the data rows, h is the Hamming distance, and `tau` the temperature. `buckets` (M,)
+    are the numbers of units tau / 4 by which the rows' potentials g_m are below the greatest.
     """
 
     def __init__(
@@ -72,8 +72,8 @@ class TorchPosterior:
     def _count_cells(self, sources: np.ndarray) -> tuple[Tensor, np.ndarray]:
         """Return the number of each row's cell (S, M), and how many rows each cell has (S, L, B).
 
-        The number of a cell is level * B + bucket. Rows beyond the levels that matter share one additional
-        cell, which is not counted.
+        A cell has the rows of one level (distance) and bucket (potential); its number is level * B + bucket.
+        Rows beyond the levels that matter share one additional cell, which is not counted.
         """
         matches = self._matches(self._tensor(sources))
         levels = (matches.amax(dim=1, keepdim=True) - matches).clamp_max(self.levels)
