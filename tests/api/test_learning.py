@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -17,10 +18,17 @@ from pairflow.config import NETWORKS
 from pairflow.errors import InputError
 from pairflow.estimate import forecast
 from pairflow.estimate.rates import Rate
+from pairflow.networks import DENOISERS
 
 SMALL = {"name": "mlp", "width": 16, "blocks": 1, "time_width": 8}
 PLAIN = {"warmup_iterations": 0, "decay": "constant", "final_learning_rate": 0.0, "ema_decay": 0.9999}
 QUICK = {"network": SMALL, "iterations": 20, "progress": False, "threads": 1}
+
+
+@pytest.fixture(autouse=True)
+def own_networks_are_forgotten():
+    with patch.dict(NETWORKS), patch.dict(DENOISERS):
+        yield
 
 
 class Recurrent(nn.Module):
