@@ -33,16 +33,14 @@ FAST := not (workflow or slurm or data or slow)
 test-fast: $(READY) kernels  ## run the tests that take moments, for use while you work
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive python -m pytest -q -n $(CORES) -m "$(FAST)"
 
-# Lists in tests/slow.txt what `make test-fast` leaves out: tests of 0.2 s, and files with a fixture of 0.5 s. Without
-# the tests of the first run, other tests are the first to need a fixture: the second run finds these.
-TIMED := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive python -m pytest -q -n $(CORES) --durations=0 --durations-min=0.2
+# Lists in tests/slow.txt what `make test-fast` leaves out: tests of 0.2 s, and files with a fixture of 0.5 s. In the
+# second and third run, without the tests that are listed already, others are the first to need a fixture.
 LIST := {sub(/\[.*/, "", $$3)} $$2 == "call" {print $$3} $$2 == "setup" && $$1 + 0 >= 0.5 {sub(/::.*/, "", $$3); print $$3}
 slow-tests: $(READY) kernels
-	mkdir -p build
-	$(TIMED) > build/slow.log
-	awk '$(LIST)' build/slow.log | sort -u > tests/slow.txt
-	$(TIMED) -m "$(FAST)" >> build/slow.log
-	awk '$(LIST)' build/slow.log | sort -u > tests/slow.txt
+	rm -f build/slow.log && mkdir -p build
+	for tests in "" "$(FAST)" "$(FAST)"; do OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive python -m pytest -q -n $(CORES) \
+	  -m "$$tests" --durations=0 --durations-min=0.2 >> build/slow.log || exit; \
+	  awk '$(LIST)' build/slow.log | sort -u > tests/slow.txt; done
 
 check: $(READY)  ## run `make lint` and `make test-fast`, before you commit
 	@$(MAKE) --no-print-directory -j$(CORES) lint test-fast
