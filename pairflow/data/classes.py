@@ -71,7 +71,7 @@ Facts = Annotated[
 class Properties(NamedTuple):
     """The properties that a conditional model is trained for, and the form of its labels.
 
-    The labels of one property are integers (M,), and those of P properties float32 numbers (M, P).
+    The labels of one property are integers (M,); labels of P properties are float32 numbers (M, P).
     """
 
     properties: tuple[Classes, ...]

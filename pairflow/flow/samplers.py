@@ -296,7 +296,7 @@ class CachedDenoiser:
 
 
 def tempered(log_p: Tensor, temperature: float) -> Tensor:
-    """Return log-probabilities (B, N, K) with the logits divided by tau: those of p^(1 / tau), normalised."""
+    """Return log-probabilities (B, N, K) with the logits divided by tau: log p^(1 / tau), normalised."""
     return log_p if temperature == 1 else torch.log_softmax(log_p / temperature, dim=-1)
 
 

@@ -100,7 +100,7 @@ class DataSettings(SplitSettings):
 
     kind: ClassVar[str]  # the name of its folder in pairflow.kinds
     names: ClassVar[tuple[str, ...]]  # the known data sets, by the name in `source`
-    known: ClassVar[tuple[str, ...]]  # those of all kinds, from kinds.registry
+    known: ClassVar[tuple[str, ...]]  # the ones of all kinds, from kinds.registry
     paper: ClassVar[tuple[str, ...]] = ()  # the data sets in the paper's tables
     flows: ClassVar[tuple[str, ...]] = (DISCRETE.name,)  # the flows that the kind allows
     experiment_keys: ClassVar[type[Settings]] = Settings  # keys that an experiment has only for this kind
