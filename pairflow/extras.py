@@ -19,8 +19,8 @@ EXTRAS = {  # extra: the modules of its packages
 
 @contextmanager
 def named_extras() -> Iterator[None]:
-    """In the block, replace the error of a missing package by an InputError with the command that installs
-    the package."""
+    """In the block, replace the error of a missing package of EXTRAS by an InputError with the command that
+    installs the package."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -61,8 +61,8 @@ def require_writable(path: Path, folder: bool = False) -> None:
 
 @contextmanager
 def sole_writer(path: Path) -> Iterator[None]:
-    """Let only one `with` block at a time write the file `path`; other blocks, in all processes, wait for
-    their turn."""
+    """Let only one `with` block at a time write into the folder of `path`. Blocks for it, in all processes,
+    wait for their turn, so they must not be nested."""
     folder = os.open(resolved(path).parent, os.O_RDONLY)  # the file itself is replaced, and its lock with it
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)

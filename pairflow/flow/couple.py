@@ -110,9 +110,9 @@ def minibatch_ot(x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
 class Semidiscrete(Coupling):
     """Assigns each source to a data row by a semidiscrete coupling.
 
-    `assign` maps each class of data rows to a function of sources (S, ...) and their numbers (S,) in the
-    training, which select random numbers. It returns the row numbers (S,) of their data rows. Without classes
-    the only key is 0.
+    `assign` has for each class of data rows (without classes for 0) a function that returns the row number
+    (S,) of the data row of each source. It takes the sources (S, ...) and numbers (S,), which select its
+    random numbers: each source of a training has another number.
     """
 
     def __init__(self, assign: Mapping[int, Rows]):

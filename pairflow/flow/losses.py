@@ -128,13 +128,13 @@ def _uniform_nelbo(
 def _frequency_nelbo(
     log_probabilities: Tensor, x1: Tensor, x_t: Tensor, alpha: Tensor, slope: Tensor, pi: Tensor
 ) -> Tensor:
-    """Compute `frequency_nelbo` for alpha and its derivative `slope`, both (B, 1).
+    """Compute the NELBO (B, N) of `frequency_nelbo` for alpha and its derivative `slope`, both (B, 1).
 
-    With X = xbar / pi and Q = q / pi, of xbar and q in its formula, and i = x_t it is
+    Let X = xbar / pi, Q = q / pi and i = x_t, with xbar and q as in its formula. The NELBO is
 
         slope / alpha * [(sum_j pi_j X_j log(X_j / Q_j) - log(X_i / Q_i)) / X_i + 1 / Q_i - 1 / X_i]
 
-    X_j has one value for all j except x1.
+    X_j has one value for all j except x1, so the sum over log X_j has two terms.
     """
 
     def at(values: Tensor, symbols: Tensor) -> Tensor:

@@ -200,8 +200,8 @@ class Grid(Generic[Row]):
         return (self.seeds if self.seeds > 1 else self.count) >= REPETITIONS
 
     def missing(self, cell: Cell) -> str:
-        """Say how many seeds or values a cell has, if it has fewer than a complete cell; otherwise return an
-        empty text."""
+        """Return `3 of 5 seeds` or, if no seed is missing, `n = 4` for a cell with fewer values than a
+        complete cell. For a complete cell, and for one without values, the text is empty."""
         if not cell.count:
             return ""
         if cell.seeds < self.seeds:

@@ -160,8 +160,9 @@ def describe_duration(seconds: float) -> str:
 
 
 def _largest(forecast: Forecast) -> str:
-    """Write the memory of the largest job to do on a CPU, and before it the GPU's memory for the largest job
-    on a GPU, if any. Jobs of unknown memory do not count."""
+    """Return the memory of the largest of the jobs that run on a CPU, such as `3.1 GB`. If jobs run on a GPU,
+    the text begins with the GPU's memory for the largest of them: `9.0 GB of the GPU and 3.1 GB`. Jobs of
+    unknown memory do not count."""
     most = {False: 0.0, True: 0.0}  # whether a job uses the GPU -> MiB
     for job in forecast.todo:
         cost = forecast.costs[job]

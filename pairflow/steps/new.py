@@ -103,8 +103,9 @@ def _forecast(draft: Draft, root: Path, device: str, estimate: bool, quiet: bool
 
 
 def _describe(name: str, forecasts: "list[tuple[Draft, Entry, Forecast]]", estimate: bool) -> Iterator[str]:
-    """Yield the paragraphs to print: the summary of the file, and for each of `forecasts` (a second one is
-    without a model to start from) what is trained and, with `estimate`, in which time."""
+    """Yield the paragraphs to print: the summary of the file, advice, and for each of `forecasts` what is
+    trained and, with `estimate`, how long it takes. If the first starts from a model, a second one may be
+    for a training from scratch."""
     from pairflow.config import Experiment, check
     from pairflow.report import outlook
 

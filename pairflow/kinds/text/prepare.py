@@ -119,7 +119,8 @@ def cut_parts(text: str | Sequence[str], settings: Text) -> dict[str, list[str]]
     """Normalise a text, or its rows, and cut it into parts for training, validation and the judge, in this
     order.
 
-    Packed text is cut between characters, else between rows. The sizes of the last two parts are rounded up.
+    Packed text is cut between characters, and each part is a list of one text; else it is a list of rows. The
+    sizes of the judge's part, and of the last two parts together, are rounded up.
     """
     packed = settings.rows == "packed"
     rows = [] if packed else split_lines(text) if isinstance(text, str) else text

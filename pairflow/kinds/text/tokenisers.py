@@ -169,7 +169,7 @@ class WordPieces(Tokeniser):
     """The tokeniser of bert-base-uncased, whose symbols are pieces of words.
 
     Encoding makes text lower case and removes accents. Packed rows begin with [CLS] and end with [SEP], which
-    also ends each text. Decoding puts one space between words and none before punctuation.
+    also ends each text. Decoding puts one space between words, but none before `.`, `?`, `!` and `,`.
     """
 
     kind: Literal["bert"] = "bert"

@@ -63,11 +63,11 @@ def pair_by_data_row(keys, z, row_words, seed_words, rates, table, margin, other
 
 @compiled
 def _weight_of_others(keys, z, data_row, table, work):
-    """Return a bound on the weight of all keys but `data_row`, relative to its own, at the state z of step 1.
+    """Return a bound on the weight of all other keys, relative to `data_row`, in step 1 at the state z.
 
-    It is (M - 1) gamma^-(the least gap), or 1 unless the symbols `data_row` (N,) are the only nearest key of
-    z (N,). `table` has gamma^-gap for each gap, the difference of distances, in step 1. `work.here` is
-    overwritten.
+    `data_row` (N,) are the symbols of a key. If it is the only nearest key of z (N,), the bound is
+    (M - 1) gamma^-gap: M is the number of keys, and the second nearest is farther by `gap`. Else it is 1.
+    `table` has gamma^-gap for each gap. `work.here` is overwritten.
     """
     for column in range(len(z)):
         if keys.constants[column] >= 0 and keys.constants[column] != data_row[column]:

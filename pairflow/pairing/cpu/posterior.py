@@ -334,10 +334,10 @@ def _find_in_level(counts, weights, pick):
 
 @compiled
 def _find_rows(keys, buckets, matches, level, work, cells, rows):
-    """Find the data row of each draw whose cell is in `level`, and write the row's number to `rows` (D,).
+    """Write to `rows` (D,) the number of the data row of each draw whose cell is in `level`.
 
-    `cells` (D, 3) has the level, the bucket and the number in this cell of each draw. The keys of the level
-    have `matches` matches.
+    `cells` (D, 3) says of each draw the level and the bucket of its cell, and which row of the cell it is,
+    from 0. The keys of the level have `matches` matches. `work` is overwritten.
     """
     is_open = False
     for n in range(len(cells)):

@@ -20,12 +20,12 @@ _COLUMNS = {
 
 
 def tabulate(grids: Iterable[ComparedGrid]) -> pd.DataFrame:
-    """Return all means and differences of `grids` as a frame, with 95 % intervals.
+    """Return the means in `grids`, and their differences from the baselines, as a frame with 95 % intervals.
 
     The column `row` is `mean` or `difference`. `over` says what the `n` observations are: `seeds`, or
     `trials` of one seed. `samples` is null if a cell's values come from unequal numbers of samples. `reason`
-    says why a difference was not tested, and `visible` is about the smallest difference that would have been
-    decided. Values that a row cannot have are null.
+    says why a difference was not tested, and `visible` is about the smallest difference that its
+    test could have found. Values that a row cannot have are null.
     """
     rows = [row for grid in grids for row in _rows(grid)]
     return pd.DataFrame(rows).reindex(columns=list(_COLUMNS)).replace("", None).astype(_COLUMNS)
