@@ -85,7 +85,7 @@ def _small(network: Json, length: int, iterations: int, batch_size: int) -> Json
 
 def _on_a_laptop(network: Json, length: int, iterations: int, batch_size: int) -> Json:
     """Return an experiment on a CPU with a network other than SMALL, as a dict. It has fewer than 1,024
-    samples if drawing these would take longer than the training, but at least 512, or 128 of rows over LONG."""
+    samples if drawing these would take longer than the training, but 512 or more (128 of rows over LONG)."""
     training = _optimisation(batch_size, iterations, 1.0e-3, 2.0e-5, ema_decay=0.99)
     dcd = _optimisation(batch_size, max(1, iterations // 5), 2.0e-4, 1.0e-5, ema_decay=0.99)
     dcd |= {"teacher_every": max(1, iterations // 25)}
