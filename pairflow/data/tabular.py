@@ -56,8 +56,7 @@ class OpenTable(NamedTuple):
     Attributes:
         path: its file.
         header: the names of its columns; `column 3` for the third column if it has no name.
-        records: a function of the indices of columns, which yields the number of each row and its fields in
-            these columns. It can be called once.
+        records: takes indices of columns, yields (row number, fields in them); it can be called once.
         raw: the open file, whose position says how much is read.
         sheet: the name of the sheet of an Excel file.
         faults: what is wrong with rows that were read, by their numbers.
@@ -71,8 +70,8 @@ class OpenTable(NamedTuple):
     faults: Mapping[int, str] = {}
 
     def read(self, *columns: str, strict: bool = True) -> Iterator[Record]:
-        """Yield the number of each row, and its fields in the columns with these names. Raises InputError for
-        an unknown column, and if it is `strict` for a row with a fault."""
+        """Yield each row's number and its fields in these columns. Raises InputError for an unknown column
+        and, if `strict`, for a row with a fault."""
         where = f"{self.path}, sheet {self.sheet!r}" if self.sheet else str(self.path)
         for number, fields in self.records([index_of(self.header, column, where) for column in columns]):
             if strict and number in self.faults:
@@ -81,8 +80,8 @@ class OpenTable(NamedTuple):
 
 
 def index_of(header: Sequence[str], column: str, where: object) -> int:
-    """Return the index of a column in a header. Raises InputError, which begins with `where`, if it is not
-    there, or if several columns have its name."""
+    """Return the index of a column in a header. Raises InputError, which begins with `where`, unless exactly
+    one column has its name."""
     if column not in header:
         found = ", ".join(map(repr, header[:20]))
         raise InputError(f"{where}: no column {column!r}{nearest(column, header)}; found {found}")
@@ -117,9 +116,8 @@ def refuse_spreadsheet(path: Path) -> None:
 def open_table(path: Path, column: str | None = None, sheet: str | None = None) -> Iterator[OpenTable]:
     """Open a table by its suffix; a file with any other suffix as CSV.
 
-    Of an Excel file, this is the sheet with the name `sheet`, or else the first that has a column named
-    `column`, or else the first that is not empty; a hidden one only by its name. Raises InputError if the
-    file cannot be read, or is empty.
+    Of an Excel file, this is the sheet named `sheet`, or else the first with a column named `column`, or else
+    the first that is not empty; a hidden one only by its name. Raises InputError for other and empty files.
     """
     with _tables(path, sheet) as tables:
         if not (first := next(tables, None)):
@@ -132,9 +130,9 @@ def columns(
 ) -> Iterator[tuple[str | None, dict[str, list[str]]]]:
     """Yield the columns of a table, or of each visible sheet of an Excel file, or of one `sheet`.
 
-    A result is the name of the sheet, and a dict from column names to the fields in the first `number` rows.
-    Left out are columns that have neither a name nor a field, and rows with a fault, unless all rows have
-    one. Raises InputError if the file is empty.
+    A result is the name of the sheet, and a dict from column names to the fields in the first `number` rows,
+    without columns that have neither a name nor a field, and without rows with a fault, unless all have one.
+    Raises InputError if the file is empty.
     """
     table = None
     with _tables(path, sheet) as tables:
@@ -152,8 +150,7 @@ def columns(
 
 
 def describe_sheets(sheets: Mapping[str | None, Mapping[str, Sequence[str]]]) -> str:
-    """Name the columns in `sheets`, {sheet: {column: its first fields}}, sheet by sheet, and say which hold
-    formulas."""
+    """Name the columns in `sheets`, {sheet: {column: its first fields}}, and say which hold formulas."""
     parts = []
     for sheet, fields in sheets.items():
         names = ", ".join(map(repr, [*fields][:20]))
@@ -176,8 +173,8 @@ def layout_of(path: Path) -> Layout | None:
 
 
 def describe_sheet(path: Path, column: str | None = None, sheet: str | None = None) -> str:
-    """Name the sheet of an Excel file that `open_table` reads with these arguments, and the others that hold
-    rows, hidden ones too; empty if there is only one, and for another file."""
+    """Name the sheet of an Excel file that `open_table` reads, and the others with rows, hidden ones too.
+    Empty if there is only one sheet, and for another file."""
     if FORMATS.get(suffix_of(path)) != "Excel":
         return ""
     with open_table(path, column, sheet) as table:
@@ -251,8 +248,7 @@ def _json_lines(content: BufferedReader, path: Path, raw: BinaryIO) -> OpenTable
 
 
 def _object(line: str, number: int, path: Path) -> Json:
-    """Return the JSON object in a line. Raises InputError, with the file and the line's `number`, for
-    anything else."""
+    """Return the JSON object in a line, or raise InputError with the file and the line's `number`."""
     try:
         if isinstance(row := _JSON.decode(line), dict):
             return row

@@ -131,10 +131,8 @@ class Model(ModelFolder, ABC):
 
     @staticmethod
     def load(folder: Path, *, which: Weights = "ema", device: str | torch.device = "cpu") -> "Model":
-        """Return the model in a folder, ready to evaluate, with its averaged ("ema") or "raw" weights.
-
-        Raises InputError if its files are missing, altered, or do not fit together.
-        """
+        """Return the model in a folder, ready to evaluate, with its averaged ("ema") or "raw" weights. Raises
+        InputError if its files are missing, altered, or do not fit together."""
         weights, description = Path(folder) / "model.safetensors", Path(folder) / "model.json"
         facts = read_description(description)
         described = Description(**facts)
@@ -173,10 +171,8 @@ class Model(ModelFolder, ABC):
     @classmethod
     @abstractmethod
     def predictions(cls, method: str, symbols: int | None, mask: int | None) -> dict[str, str]:
-        """Return a dict from each loss that `method` may have in this flow to what its network predicts.
-
-        The dict is empty if the method is of the other flow. `symbols` is K, and `mask` the mask symbol.
-        """
+        """Return a dict from each loss of `method` to what its network predicts; empty if it is of the other
+        flow. `symbols` is K, and `mask` the mask symbol."""
 
     @abstractmethod
     def build(self, settings: Json) -> nn.Module:
@@ -184,10 +180,7 @@ class Model(ModelFolder, ABC):
 
     @abstractmethod
     def warm_up(self) -> Tensor:
-        """Run the network on a row of zeros, and return its output.
-
-        By this libraries set up before a time is measured.
-        """
+        """Return the network's output for a row of zeros; so libraries set up before a time is measured."""
 
     def largest_answer(self) -> Tensor:
         """Return the output for a row of zeros, which is not finite if a training diverged."""
@@ -199,10 +192,8 @@ class Model(ModelFolder, ABC):
         """Rows per batch of samples. A change of this number changes the samples of a seed."""
 
     def save(self, weights: Path, description: Path, **versions: nn.Module) -> None:
-        """Write weights, and frequencies of the noise, to `weights`, and the `description` of the model.
-
-        `versions` are the networks, by the names `raw` and `ema`.
-        """
+        """Write the networks `versions`, named `raw` and `ema`, and the frequencies of the noise to the file
+        `weights`, and model.json to `description`."""
         tensors = {
             f"{prefix}.{name}": tensor.detach().contiguous().cpu()
             for prefix, network in versions.items()
@@ -227,10 +218,8 @@ class Model(ModelFolder, ABC):
         }
 
     def distilled(self, settings: DistillSettings, inputs: dict[str, str]) -> Self:
-        """Return a copy of this model, the parent, as the start of a distillation with these settings.
-
-        Its `inputs` are the hashes of the parent's weights and, as given in `inputs`, of the files of rows.
-        """
+        """Return a copy of this model, the parent, as the start of a distillation with these settings. Its
+        `inputs` are the hashes of the parent's weights and, as given in `inputs`, of the files of rows."""
         named = settings.model_dump(mode="json")
         inputs = {"parent": str(self.weights), **inputs}
         return replace(self, **named, training=self.base_training, inputs=inputs, weights=None, folder=Path())
@@ -258,10 +247,8 @@ class Model(ModelFolder, ABC):
         return next(self.network.parameters()).device
 
     def metadata(self, kind: str, parameters: Json, **more: Any) -> Metadata:
-        """Return the metadata of a table of this model's samples or pairs, made with these parameters.
-
-        `kind` is what the rows are, such as "samples" or "pairs"; `more` are further fields of `Metadata`.
-        """
+        """Return the metadata of a table of this model's samples or pairs (`kind`), made with these
+        parameters. `more` are further fields of `Metadata`."""
         shared = ("length", "vocabulary_size", "vocabulary", "shape", "data")
         facts = {key: getattr(self, key) for key in shared} | {"condition": self.condition_facts}
         return Metadata(
@@ -308,10 +295,8 @@ class DiscreteModel(Model):
 
     def labels(self, conditions: tuple[str, ...], first: int, rows: int) -> Tensor:
         """Return the labels (rows,), or (rows, P) of P properties, that samples are asked to have.
-
         `conditions` are words such as "qed=high", and `first` is the number of the first sample. Raises
-        InputError if the model was not trained for them.
-        """
+        InputError if the model was not trained for them."""
         if self.condition is None:
             text = f"condition: the model in {self.folder} was trained without data.condition"
             raise InputError(f"{text} (for molecules see `pairflow new --condition`)")

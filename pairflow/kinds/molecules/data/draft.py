@@ -54,9 +54,8 @@ _FEW_ATOMS = 15  # groups were measured on molecules of 23 atoms (ZINC-250k), SE
 
 
 def recognise(request: DraftRequest) -> str:
-    """Return why the file `request.file` is taken for molecules, such as "by its suffix". Returns an empty
-    text for other files: a table without a column of SMILES, a .txt file of which few lines hold SMILES,
-    or a file with the suffix of another kind of data."""
+    """Return why the file `request.file` is taken for molecules, such as "by its suffix"; an empty text for
+    other suffixes, a table without SMILES, and a .txt file of which few lines hold SMILES."""
     path, taken_as = request.file, request.taken_as
     reason = f"by --as {taken_as}" if taken_as else "by its suffix"
     if taken_as in ("molecules", "text", "rows"):
@@ -77,9 +76,8 @@ def recognise(request: DraftRequest) -> str:
 
 
 def _has_molecules(path: Path, settings: NewLibrary) -> bool:
-    """Return whether a table has SMILES in `settings.column` or, if that is None, in any column. Returns
-    True also for two faults that are reported later: a table without the named column, and molecules in
-    another notation."""
+    """Return whether a table has SMILES in `settings.column`, or else in any column. A table without the
+    named column, or with molecules in another notation, counts as well: these faults are reported later."""
     column, heads = settings.column, [fields for _, fields in columns(path, SAMPLED_ROWS, settings.sheet)]
     if column:
         heads = [{column: fields[column]} for fields in heads if column in fields]

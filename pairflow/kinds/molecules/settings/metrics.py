@@ -187,8 +187,8 @@ METRICS = {
         'a network for drug activity. It needs `pip install "pairflow[fcd]"` and `chemistry: {fcd: true}`.',
         formula="Fréchet distance (as `fd`) between all valid samples and 10,000 training molecules at most",
         unit="none",
-        pitfalls="it falls as more valid samples are drawn, so compare equal numbers; 10,000 are needed "
-        "to tell good models apart",
+        pitfalls="it falls as more valid samples are drawn, so compare equal numbers; publications "
+        "take 10,000",
         source="Preuer et al. 2018 (`pairflow/kinds/molecules/measures/training_molecules.py`)",
     ),
     **{
